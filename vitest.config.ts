@@ -11,14 +11,14 @@ import { laterRelease } from "./test/testing/later-release.ts";
 
 const root = fileURLToPath(new URL(".", import.meta.url));
 
-/** Files that measure times, or keep the machine so busy that they disturb others: one at a time. */
+/** Test files that run one at a time, because they measure times or keep the machine too busy for others. */
 const alone = [
   "test/e2e/bench-*.test.ts",
   "test/e2e/{elect-splits,names,releases,stale-writes}.test.ts",
-  "test/browser/studio-at-rest.test.ts",
+  "test/browser/{site,studio-at-rest}.test.ts",
 ];
 
-/** Files of tests below these folders. */
+/** Returns the test files below these folders. */
 const testsIn = (folders: readonly string[]): string[] =>
   folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
@@ -27,36 +27,42 @@ const testsIn = (folders: readonly string[]): string[] =>
   );
 const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
 
-/** Has members in virtual time, and nothing of test/network. */
+/** Returns whether a file runs its members in virtual time and does not use test/network. */
 const isVirtual = (text: string): boolean =>
   /from "[./]+\/testing\/index\.ts"/.test(text) && !/\/test\/network\//.test(text);
 
-/** Counts the handles, listeners or memory of its process, or reads them with a module that does. test/tidy/test-rules.test.ts */
+/**
+ * Returns whether a file counts the handles, listeners or memory of its process. Checked by
+ * test/tidy/test-rules.test.ts.
+ */
 const countsProcess = (text: string): boolean =>
   /getActiveResourcesInfo|memoryUsage\(|listenerCount\(|\/(?:open-handles|heap)\.ts"/.test(text);
 
-/** Uses sockets, timers and threads, replaces clocks, or counts what its process has open: each file in a process of its own. */
+/**
+ * Files that run in their own process: they use sockets, timers or threads, replace clocks, or count open handles or
+ * memory.
+ */
 const ownProcess = [
   ...testsIn(["src/cluster", "src/runtime"]).filter((file) => !isVirtual(textOf(file))),
   ...testsIn(["src", "test/drivers", "test/network", "test/testing"]).filter((file) => countsProcess(textOf(file))),
 ];
 
-/** Tests of the docs that compute what a page says, and run nothing that was built. */
+/** Tests of the docs that compute the text of a page and do not run the build. */
 const computedDocs = testsIn(["test/docs"]).filter((file) => !textOf(file).includes("node:child_process"));
 
-/** In the processes of the tests themselves. */
+/** Settings for tests that run in Vitest's own worker processes. */
 const inProcess = {
-  env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "20" }, // So few in CI; `COTERIE_SEEDS=1000` runs more.
+  env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "20" }, // Enough for CI; `COTERIE_SEEDS=1000` runs more.
   testTimeout: TEST_TIMEOUT_MS,
   hookTimeout: TEST_TIMEOUT_MS,
   expect: { poll: { timeout: PATIENCE_MS, interval: 5 } },
   execArgv: ["--expose-gc"],
   setupFiles: ["test/random-replay.ts"],
-  maxWorkers: availableParallelism() + 1, // Some wait: members in real time, frames that are lost.
+  maxWorkers: availableParallelism() + 1, // Some tests only wait, for members in real time or for lost frames.
   sequence: { groupOrder: 0 },
 };
 
-/** Real processes, ports and browsers. Their files wait more than they work. */
+/** Settings for tests with real processes, ports and browsers. They wait more than they compute. */
 const endToEnd = {
   testTimeout: TEST_TIMEOUT_MS,
   hookTimeout: TEST_TIMEOUT_MS,
@@ -66,7 +72,7 @@ const endToEnd = {
   sequence: { groupOrder: 1 },
 };
 
-/** The files that take longest, the longest first. Vitest starts with these, so that no processor is idle at the end. */
+/** The slowest files, slowest first. Vitest starts with these, so that no CPU is idle at the end. */
 const slowest = [
   "test/seeded-bugs/seeded-bugs.test.ts",
   "src/protocols/member/whole/member.test.ts",
@@ -100,8 +106,9 @@ class SlowestFirst extends BaseSequencer {
 const SAYS_LONG = /"long"|test\/protocols\/sizes\.ts"/;
 
 /**
- * Files without a test that the `--tags-filter` of a script in package.json selects: Vitest would load each of them, and skip its tests. A
- * file may have long tests if it says `"long"`, or calls what does; with `@module-tag long` it has no others. test/tidy/test-rules.test.ts
+ * Returns the files without a test that `--tags-filter` selects: Vitest would load each of them only to skip its tests.
+ * A file may have long tests if it contains `"long"` or imports sizes.ts; with `@module-tag long`, all its tests are
+ * long. Checked by test/tidy/test-rules.test.ts.
  */
 function filesWithout(filter: string | undefined): string[] {
   const isForLong = filter?.startsWith("long");
@@ -114,7 +121,7 @@ function filesWithout(filter: string | undefined): string[] {
 }
 const exclude = filesWithout(process.argv[process.argv.indexOf("--tags-filter") + 1]);
 
-/** What users import, for examples that are tests. */
+/** The package's entry points, so that examples that are tests import the sources. */
 const ownSources = [
   { find: /^coterie$/, replacement: fileURLToPath(new URL("src/index.ts", import.meta.url)) },
   { find: /^coterie\/client$/, replacement: fileURLToPath(new URL("src/client/index.ts", import.meta.url)) },
@@ -145,7 +152,7 @@ export default defineConfig({
             ...computedDocs,
           ],
           exclude: [...ownProcess, ...exclude],
-          isolate: false, // Nothing of it outlives its file, and all of it imports the same: a third of its time.
+          isolate: false, // Tests leave no state behind and share their imports, which takes a third of the time.
         },
       },
       {
@@ -163,11 +170,11 @@ export default defineConfig({
         },
       },
       {
-        // Servers that are not ours.
+        // Tests against real servers of other projects.
         test: { ...endToEnd, name: "engines", include: ["test/engines/real/**/*.test.ts"], exclude },
       },
       {
-        // As many rounds as are requested: each wait has a deadline, and the whole has none.
+        // Soaks run as many rounds as requested. Each wait has a deadline, but the whole test has none.
         test: { ...endToEnd, name: "soaks", include: ["test/e2e/*soak.test.ts"], exclude, testTimeout: 0 },
       },
       {

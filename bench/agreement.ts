@@ -1,7 +1,8 @@
 /**
- * PBFT next to Raft: members in processes of their own on loopback, with journals, and a client at each of them that has one command
- * under way. In turn, in one run, at 4 and 7 members: commands a second with all clients, how long one client alone waits, and how
- * long no client is answered when the leader is killed under load. Then the price of PBFT's signatures.
+ * Compares PBFT with Raft. Each member is a process on loopback with a journal and one client, which has one command in
+ * flight at a time. In alternating rounds with 4 and 7 members, it measures commands per second with all clients, the
+ * latency seen by a single client, and how long no client gets an answer after the leader is killed under load.
+ * Finally, it measures the cost of PBFT's signatures.
  *
  *     npx coterie bench agreement [--nodes 4 --quick]
  */
@@ -23,12 +24,12 @@ import { loadOf, type Throughput } from "./load.ts";
 import { printRows, type Row, Rows } from "./results.ts";
 import { eventually, Processes } from "./workers.ts";
 
-/** With fewer, PBFT does not continue without one. */
+/** The minimum number of replicas that PBFT needs to tolerate a crash. */
 const FAULT_TOLERANT = 4;
 const PROTOCOLS = ["pbft", "raft"] as const;
 type Name = (typeof PROTOCOLS)[number];
 const PATIENCE_MS = 60_000;
-/** How long clients request before the leader is killed. */
+/** How long clients send requests before the leader is killed. */
 const LOADED_MS = 500;
 
 const { values, amount, whole, wholes } = commandLine(
@@ -47,7 +48,7 @@ const rounds = whole("rounds", values.rounds ?? (values.quick ? "1" : "5"), 1, 1
 const ms = amount("seconds", values.seconds ?? (values.quick ? "0.3" : "2"), 60) * 1_000;
 const sizes = wholes("nodes", values.nodes, 1, 16);
 
-/** Starts members that each run the replicated log, and waits until every member answers. */
+/** Starts members of the replicated log and waits until all of them answer. */
 async function started(protocol: Name, count: number): Promise<NodeCluster> {
   const fields = { protocol, options: { machine: { kind: "counter" } } };
   const cluster = await NodeCluster.start({ count, fields }, (folder, ids) => {
@@ -61,7 +62,10 @@ async function started(protocol: Name, count: number): Promise<NodeCluster> {
   return cluster;
 }
 
-/** One command, at that member over HTTP. @returns null if the member refused it */
+/**
+ * Sends a command to a member over HTTP.
+ * @returns null if the member rejected it
+ */
 async function added(cluster: NodeCluster, id: number): Promise<true | null> {
   const answer = await fetch(`http://${cluster.address(id, 1)}/request`, {
     method: "POST",
@@ -76,7 +80,7 @@ async function added(cluster: NodeCluster, id: number): Promise<true | null> {
 const leaderOf = (cluster: NodeCluster): Promise<number> =>
   cluster.leader(({ leader }: { leader: number | null }) => leader);
 
-/** A client at each of these members, which requests one command after the other. */
+/** Runs one client per member, each with one command in flight. */
 async function load(cluster: NodeCluster, ids: readonly number[], forMs: number): Promise<Throughput> {
   const found = await loadOf(ids.length, forMs, async (client) => {
     if ((await added(cluster, ids[client] as number)) === null) throw new Error("refused");
@@ -86,8 +90,8 @@ async function load(cluster: NodeCluster, ids: readonly number[], forMs: number)
 }
 
 /**
- * Kills the leader while clients of the others have requests under way.
- * @returns the longest time without any answer, until each of the others has answered a request that came after the kill
+ * Kills the leader while clients of the other members have requests in flight.
+ * @returns the longest time without any answer, until every other member has answered a request sent after the kill
  */
 async function failOver(cluster: NodeCluster): Promise<number> {
   const leader = await leaderOf(cluster);
@@ -108,7 +112,7 @@ async function failOver(cluster: NodeCluster): Promise<number> {
   return Math.max(...after.slice(1).map((at, index) => at - (after[index] as number)));
 }
 
-/** All clients at once, then one alone, at a member that leads. */
+/** Measures all clients at once, a single client of the leader, and the fail-over time. */
 async function rowsOf(nodes: number): Promise<readonly Row[]> {
   const rows = new Rows(`N = ${nodes}`);
   const clusters: [Name, NodeCluster][] = [];
@@ -119,7 +123,7 @@ async function rowsOf(nodes: number): Promise<readonly Row[]> {
       const forMs = round === 0 ? ms / 4 : ms;
       const all = await load(cluster, cluster.ids, forMs);
       const one = await load(cluster, [await leaderOf(cluster)], forMs);
-      if (round === 0) continue; // It warms up.
+      if (round === 0) continue; // This round is a warm-up.
       rows.add(`${nodes} clients`, "/s", all.perSecond, name);
       rows.add(`${nodes} clients, p50`, "ms", all.p50, name);
       rows.add("1 client, p50", "ms", one.p50, name);
@@ -137,7 +141,7 @@ async function rowsOf(nodes: number): Promise<readonly Row[]> {
   return rows.all;
 }
 
-/** How many signatures one command takes, which the primary's client requests, at all replicas together. */
+/** Counts the signatures needed for one command from the primary's client, over all replicas. */
 function signaturesOfOneDecision(nodes: number): { readonly signed: number; readonly verified: number } {
   const counts = { signed: 0, verified: 0 };
   const counting = contexts(({ signatures }) => ({
@@ -166,7 +170,7 @@ function signaturesOfOneDecision(nodes: number): { readonly signed: number; read
   return counts;
 }
 
-/** Microseconds each, of a text as long as a prepare. */
+/** Measures microseconds per operation for text that is as long as a prepare message. */
 function measureSignatures(times: number): { readonly signUs: number; readonly verifyUs: number } {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const { sign, isSigned } = ed25519({ own: privateKey, all: new Map([[0, publicKey]]) });

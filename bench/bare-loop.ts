@@ -1,12 +1,15 @@
 /**
- * What a simulator of this one algorithm would be if it were nothing else: a binary heap on typed arrays, pooled
- * events, a table of handlers, FIFO links with a constant delay, and states in typed arrays. No protocol contract, no
- * node ids other than places on the ring, no faults, no trace. The ceiling that the simulator is measured against.
+ * A simulator for Chang–Roberts only: a binary heap on typed arrays, pooled events, a table of handlers, FIFO links
+ * with a constant delay, and states in typed arrays. It has no protocol contract, no node ids other than ring
+ * positions, no faults and no trace. The simulator is compared with it as an upper bound.
  */
 const ELECTION = 0;
 const ELECTED = 1;
 
-/** Chang–Roberts on a ring in this order, everybody calls at once. Returns the number of messages. */
+/**
+ * Runs Chang–Roberts on a ring in this order, with all nodes starting an election at once. Returns the number of
+ * messages.
+ */
 export function bareElection(ring: readonly number[], delayMs: number): number {
   const count = ring.length;
   const ids = Int32Array.from(ring);
@@ -57,18 +60,21 @@ export function bareElection(ring: readonly number[], delayMs: number): number {
     (handlers[heap.type(event)] as (typeof handlers)[number])(heap.to(event), heap.id(event));
   }
   const highest = ids.reduce((a, b) => Math.max(a, b));
-  if (elected.some((each) => each !== highest)) throw new Error(`expected everybody to elect ${highest}`);
+  if (elected.some((each) => each !== highest)) throw new Error(`expected all nodes to elect ${highest}`);
   return messages;
 }
 
-/** Events of equal times leave in the order in which they came. `room`: how many there may be at once. */
+/**
+ * Creates a heap of events, ordered by due time, then by insertion order.
+ * @param room the maximum number of events
+ */
 function eventHeap(room: number) {
   const types = new Uint8Array(room);
   const receivers = new Int32Array(room);
   const carried = new Int32Array(room);
   const free = Int32Array.from({ length: room }, (_, i) => i);
   let freeCount = room;
-  // The heap itself: by position, when the event is due, its turn among those due then, and the event.
+  // The due time, insertion order and event at each heap position.
   const times = new Float64Array(room);
   const turns = new Float64Array(room);
   const events = new Int32Array(room);
@@ -89,7 +95,7 @@ function eventHeap(room: number) {
       let i = size++;
       while (i > 0) {
         const parent = (i - 1) >> 1;
-        if ((times[parent] as number) <= at) break; // Its turn is the last.
+        if ((times[parent] as number) <= at) break; // A new event comes after existing events with the same due time.
         times[i] = times[parent] as number;
         turns[i] = turns[parent] as number;
         events[i] = events[parent] as number;
@@ -99,7 +105,7 @@ function eventHeap(room: number) {
       turns[i] = pushed++;
       events[i] = event;
     },
-    /** The event may be read until the next push. */
+    /** Removes the first event. Its fields remain valid until the next push. */
     pop(): number {
       const top = events[0] as number;
       free[freeCount++] = top;

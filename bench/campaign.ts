@@ -1,6 +1,6 @@
 /**
- * A campaign on one thread and on two of one process, in turn: how much sooner two are done. Seconds are those of the whole command,
- * with the start of the process and of its threads.
+ * Measures how much faster a campaign is on two threads of one process than on one thread, in alternating runs. The
+ * times include starting the process and its threads.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ const file = join(folder, "campaign.json");
 const experiment = { name: "elections", simulate: { protocol: "epoch-bully", nodes: 5, delay: "1..10" } };
 writeFileSync(file, JSON.stringify({ name: "bench", seeds: { count: seeds }, experiments: [experiment] }));
 
-/** Runs per second. */
+/** Measures runs per second. */
 function rateWith(workers: number): number {
   const out = mkdtempSync(join(folder, "out-"));
   rmSync(out, { recursive: true });
@@ -34,7 +34,7 @@ function rateWith(workers: number): number {
   const words = ["campaign", file, "--out", out, "--workers", String(workers)];
   const command = [checkoutFile("dist/cli/coterie.js"), ...words];
   const { status } = spawnSync(process.execPath, command, { stdio: ["ignore", "ignore", "inherit"] });
-  if (status !== 0) throw new Error(`the campaign ended with code ${status}`);
+  if (status !== 0) throw new Error(`the campaign exited with code ${status}`);
   return (seeds * 1_000) / (performance.now() - began);
 }
 

@@ -1,7 +1,7 @@
 /**
- * Exhaustive exploration next to SPIN: the same transition systems (`models/*.pml`, `src/check/models`), each explored to
- * the end by both in turn, every time in a process of its own. Seconds are those of the whole process, with the start of
- * Node on our side and without compiling on SPIN's; memory is the greatest resident set.
+ * Compares exhaustive exploration with SPIN. Both fully explore the same transition systems (`models/*.pml`,
+ * `src/check/models`), in alternating runs, each in a new process. Times are for the whole process: they include Node's
+ * startup, but not SPIN's compilation. Memory is the peak resident set size.
  *
  *     npx coterie bench check [--quick] [--rounds 5] [--json]
  */
@@ -20,11 +20,11 @@ type System = "chang-roberts" | "ricart-agrawala";
 
 interface Row {
   readonly system: System;
-  /** Nodes, and how often each enters. */
+  /** The number of nodes and, for `ricart-agrawala`, how many times each of them enters. */
   readonly size: readonly number[];
   readonly states: number;
   readonly transitions: number;
-  /** In how many turns both are run, unless the options say otherwise. */
+  /** The default number of rounds. */
   readonly rounds: number;
 }
 
@@ -38,14 +38,14 @@ const rows: readonly Row[] = [
   { system: "ricart-agrawala", size: [3, 3], states: 8_234_657, transitions: 17_986_731, rounds: 3 },
 ];
 
-/** SPIN counts the state before `init` has run, and two transitions of `init`. */
+/** The states and transitions of `init`, which only SPIN counts. */
 const INIT = { states: 1, transitions: 2 };
 
 interface Run {
   readonly states: number;
   readonly transitions: number;
   readonly seconds: number;
-  /** Null if it is not known. */
+  /** Null if unknown. */
   readonly megabytes: number | null;
 }
 
@@ -76,7 +76,7 @@ async function ours({ system, size }: Row): Promise<Run> {
   return { states, transitions, seconds, megabytes };
 }
 
-/** In the child process. */
+/** Explores one row in a child process and prints the result. */
 function exploreAlone(row: string): void {
   const [system, ...size] = row.split(",");
   const { states, transitions } = explore(model({ system: system as System, size: size.map(Number) }));
@@ -92,7 +92,7 @@ async function spins({ system, size, states }: Row, folder: string): Promise<Run
     const flags = ["-O3", "-DSAFETY", "-DVECTORSZ=2048", "-DMEMLIM=4000", "-DNOREDUCE"];
     await run("gcc", [...flags, "-o", pan, "pan.c"], { cwd: folder });
   }
-  // A stack that is deep enough and a table as large as the states ask for: setting up more would cost it time.
+  // Size the stack and the hash table for this number of states, since larger ones would slow SPIN down.
   const bounds = [`-m${Math.ceil(1.2 * states)}`, `-w${Math.ceil(Math.log2(states)) + 1}`];
   const { output, seconds, rss } = await timed(pan, ["-E", ...bounds]);
   const figure = (pattern: RegExp): number => Number(pattern.exec(output)?.[1]);
@@ -109,7 +109,7 @@ function isThere(command: string): boolean {
     execFileSync(command, ["--version"], { stdio: "ignore" });
     return true;
   } catch (error) {
-    // SPIN has no --version and fails by its exit code.
+    // SPIN has no --version option and exits with an error, which shows that it is installed.
     return (error as NodeJS.ErrnoException).code !== "ENOENT";
   }
 }
@@ -151,7 +151,7 @@ const { values } = commandLine("check", {
   quick: { help: "models of up to a million states, one round each" },
   rounds: { such: "<n>", help: "how often each model is explored, in turns" },
   json: { help: "the figures as JSON" },
-  explore: { such: "<n>", help: null }, // For its own process.
+  explore: { such: "<n>", help: null }, // For the child process only.
 });
 if (values.explore !== undefined) exploreAlone(values.explore);
 else {

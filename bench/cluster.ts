@@ -1,8 +1,9 @@
 /**
- * The replicated service of `join()` beside others: three members on loopback each, one disk, every write on the disks of a majority
- * before it is acknowledged. In turn, in one run: writes, linearizable reads and locks a second, how long a watcher waits for a change,
- * how long the fail-over takes, and memory. Medians with least and most, and how many times each peer's figure ours is. With
- * `--api etcd` our members serve etcd's API, and etcd's own client in Go loads both.
+ * Compares the replicated service of `join()` with peers (etcd, Redis, ZooKeeper). Each has three members on loopback
+ * and one disk, and every write is durable on a majority before it is acknowledged. In alternating rounds of one run,
+ * it measures writes, linearizable reads and locks per second, how late a watcher sees changes, the fail-over time, and
+ * memory. Prints medians with minimum and maximum, and the ratio to each peer. With `--api etcd`, our members serve
+ * etcd's API, and etcd's own Go client generates the load for both.
  *
  *     node build/bench/cluster.js [--only writes --quick]
  */
@@ -15,7 +16,7 @@ import { beforeSignalsEnd, commandLine, progress } from "./command-line.ts";
 import { OURS, printRows, type Row, Rows } from "./results.ts";
 import { Processes } from "./workers.ts";
 
-/** By what the members are loaded: `join()` in one of them, or etcd's API. */
+/** The sections for each source of load: `join()` in one of the members, or a client of etcd's API. */
 const SECTIONS_OF = {
   join: ["writes", "reads", "locks", "watches", "fail-over"],
   etcd: ["writes", "reads", "serializable-reads", "locks", "session-locks", "watches"],
@@ -85,7 +86,7 @@ async function loads(section: LoadSection, systems: readonly System<EtcdWork>[])
         progress(`${section}, round ${round} of ${rounds}: ${system.name}, ${inFlight} in flight`);
         const { perSecond, p50, p99, errors } = await system.load(work, inFlight, round === 0 ? ms / 4 : ms);
         if (errors > 0) throw new Error(`${system.name}: ${errors} ${section} failed`);
-        if (round === 0) continue; // It warms up.
+        if (round === 0) continue; // This round is a warm-up.
         const what = section === "watches" ? "from a write to a watcher of another member" : `${inFlight} in flight`;
         if (section !== "watches") rows.add(what, "/s", perSecond, system.name);
         rows.add(`${what}, p50`, "ms", p50, system.name);
@@ -108,14 +109,14 @@ async function failOvers(systems: readonly LedSystem[]): Promise<Rows> {
   return rows;
 }
 
-/** Why a peer cannot be measured here; null if it can. */
+/** Returns why a peer cannot be measured here, or null if it can. */
 async function missing(peer: Peer): Promise<string | null> {
   if (peer === "etcd") return etcdMissing();
   if (peer === "redis") return (await redisVersion()) === null ? "Redis is not installed (Debian: redis-server)" : null;
   return isZookeeperInstalled() ? null : "ZooKeeper is not installed (Debian: zookeeper default-jre-headless)";
 }
 
-/** Those that are asked for, or that are there. */
+/** Returns the requested peers or, by default, all installed ones. */
 async function chosenPeers(): Promise<readonly Peer[]> {
   const asked = values.peers?.split(",").filter((peer) => peer !== "none");
   const stray = asked?.find((peer) => !PEERS.includes(peer as Peer));
@@ -132,7 +133,7 @@ async function chosenPeers(): Promise<readonly Peer[]> {
 
 interface Systems {
   readonly systems: readonly System<EtcdWork>[];
-  /** Those of them that have a leader which can fail. */
+  /** The systems whose leader can be stopped. */
   readonly led: readonly LedSystem[];
 }
 
@@ -146,7 +147,7 @@ async function byJoin(): Promise<Systems> {
 
 async function byEtcd(): Promise<Systems> {
   const why = await etcdMissing();
-  if (why !== null) refuse(why); // Its client loads ours as well.
+  if (why !== null) refuse(why); // etcd's client also generates the load for our members.
   return { systems: [await CoterieServingEtcd.start(), await Etcd.start()], led: [] };
 }
 

@@ -1,10 +1,10 @@
-/** The command line of a benchmark: each option with its line of the help. */
+/** The command line of a benchmark, defined by a table of options with their help texts. */
 import { Command, Option } from "commander";
 
 interface Word {
-  /** Null: it is not for people. */
+  /** The help text. Null for internal options. */
   readonly help: string | null;
-  /** An example of its value, such as `3,5`; a word without one is a switch. */
+  /** An example of the option's value, such as `3,5`. An option without an example is a switch. */
   readonly such?: string;
   readonly default?: string;
 }
@@ -20,23 +20,23 @@ type Values<W extends Readonly<Record<string, Word>>> = {
 interface CommandLine<W extends Readonly<Record<string, Word>>> {
   readonly values: Values<W>;
   readonly positionals: readonly string[];
-  /** Reports a wrong argument, and ends. */
+  /** Reports an invalid argument and exits. */
   refuse(message: string): never;
   someOf<T extends string>(word: keyof W, text: string, known: readonly T[]): T[];
   whole(word: keyof W, text: string, least: number, most: number): number;
   wholes(word: keyof W, text: string, least: number, most: number): number[];
-  /** Above 0, and not only whole. */
+  /** Parses a number greater than 0, which may have a fractional part. */
   amount(word: keyof W, text: string, most: number): number;
 }
 
 interface More {
-  /** The last paragraph of the help. */
+  /** The last paragraph of the help text. */
   readonly note?: string;
-  /** Before the options, in the help. */
+  /** Arguments shown before the options in the help text. */
   readonly positionals?: string;
 }
 
-/** Reads it, or prints the help and ends. */
+/** Reads the command line, or prints the help text and exits. */
 export function commandLine<const W extends Readonly<Record<string, Word>>>(
   name: string,
   words: W,
@@ -94,7 +94,7 @@ export function commandLine<const W extends Readonly<Record<string, Word>>>(
   };
 }
 
-/** Calls this before a signal ends the process. */
+/** Calls `cleanUp` before a signal ends the process. */
 export function beforeSignalsEnd(cleanUp: () => void): void {
   for (const [signal, code] of [
     ["SIGINT", 130],
@@ -106,7 +106,10 @@ export function beforeSignalsEnd(cleanUp: () => void): void {
     });
 }
 
-/** Shows how far a measurement has come: on a terminal in one line that each text replaces, and an empty text clears. */
+/**
+ * Shows the progress of a measurement on a terminal, on a single line. Each text replaces the previous one; an empty
+ * text clears the line.
+ */
 export function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
   else if (text !== "") process.stderr.write(`${text}\n`);

@@ -1,6 +1,7 @@
 /**
- * Message round trips per second between two hosts in two processes, next to two bare `node:net` echoes of equally many bytes in the
- * same run: rounds of the three in turn, medians, and the ratios round by round.
+ * Measures message round trips per second between two hosts in separate processes, compared with two bare `node:net`
+ * echo servers that handle the same number of bytes. Rounds alternate within a run. Prints medians and the ratio for
+ * each round.
  *
  *     npx coterie bench host [--seconds 1 --rounds 7]
  */
@@ -16,10 +17,13 @@ const { values, amount, whole } = commandLine("host", {
 });
 const ms = amount("seconds", values.seconds, 60) * 1_000;
 const rounds = whole("rounds", values.rounds, 1, 1_000);
-/** Messages that are still on their way come back before the next round counts. */
+/** The pause after a round, so that messages in flight return before the next one. */
 const DRAIN_MS = 50;
 
-/** Keeps that many messages on the way for `ms`: each that comes back goes out again. @returns round trips per second */
+/**
+ * Keeps `inFlight` messages in flight by resending each one when it returns.
+ * @returns round trips per second
+ */
 type Run = (inFlight: number) => Promise<number>;
 
 const bareEcho =

@@ -1,6 +1,6 @@
 /**
- * Records per second that are confirmed durable: the journal next to a bare file that is written and synced in the same groups,
- * with as many bytes. Both in turns in one directory; medians, and the ratios round by round.
+ * Measures durable records per second: the journal, compared with a bare file that is written and synced in the same
+ * groups with the same number of bytes. Both alternate in one directory. Prints medians and the ratio for each round.
  *
  *     npx coterie bench journal [--seconds 1 --rounds 7 --directory .]
  */
@@ -27,7 +27,7 @@ const record = { term: 1_234_567, command: "x".repeat(84) };
 const RECORD_BYTES = 96;
 const GROUPS = [1, 16, 256, 4_096];
 
-/** Records per second. */
+/** Measures records per second. */
 type Measure = (directory: string, group: number) => Promise<number>;
 
 const journalled: Measure = async (directory, group) => {

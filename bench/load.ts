@@ -1,7 +1,7 @@
-/** Loads: a number of clients, each with one request under way. */
+/** Generates load with several clients, each with one request in flight. */
 import { quantile } from "./results.ts";
 
-/** Of one round: `p50` and `p99` in milliseconds. */
+/** The result of one round. `p50` and `p99` are in milliseconds. */
 export interface Throughput {
   readonly perSecond: number;
   readonly p50: number;
@@ -9,7 +9,9 @@ export interface Throughput {
   readonly errors: number;
 }
 
-/** @param request one request of a client; `turn` counts its requests. One that throws counts as an error. */
+/**
+ * @param request sends one of a client's requests; `turn` counts the client's requests. A rejection counts as an error.
+ */
 export async function loadOf(
   inFlight: number,
   ms: number,
@@ -33,7 +35,10 @@ export async function loadOf(
   return throughputOf(took, performance.now() - began, errors);
 }
 
-/** @param took how long each took, in milliseconds. @param ms how long all of them took */
+/**
+ * @param took the duration of each request, in milliseconds
+ * @param ms the duration of all requests together
+ */
 export const throughputOf = (took: readonly number[], ms: number, errors = 0): Throughput => ({
   perSecond: took.length / (ms / 1_000),
   p50: quantile(took, 0.5),
@@ -41,7 +46,7 @@ export const throughputOf = (took: readonly number[], ms: number, errors = 0): T
   errors,
 });
 
-/** Of 64 bytes, under the keys of `keyOf`. */
+/** The 64-byte value that is stored under the keys returned by `keyOf`. */
 export const VALUE = "x".repeat(64);
 const KEYS = 100;
 export const keyOf = (client: number, turn: number): string => `key-${client}-${turn % KEYS}`;

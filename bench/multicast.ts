@@ -1,7 +1,8 @@
 /**
- * What each order of a channel costs: messages per second and delay, next to a bare fan-out over `node:net` and `node:dgram` of
- * the same messages in the same run. A message counts when every member has delivered it: a round ends when all that was sent
- * has arrived everywhere. Rounds of all ways in turn, after one that warms up; medians, and ratios to bare `net`.
+ * Measures the cost of each channel order: messages per second and delay, compared with a bare fan-out of the same
+ * messages over `node:net` and `node:dgram` in the same run. A message counts once every member has delivered it. A
+ * round ends when all messages have arrived everywhere. All transports take turns, after a warm-up round. Prints
+ * medians, and ratios to bare `net`.
  *
  *     npx coterie bench multicast [--processes 3 --order total --seconds 2]
  */
@@ -14,13 +15,13 @@ import { inTurns, median, printTable, quantile, spread } from "./results.ts";
 import { freePorts, Processes, Workers } from "./workers.ts";
 
 const ORDERS: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
-/** With these every member delivers the same sequence. */
+/** Total orders: every member delivers the same sequence. */
 const TOTAL: readonly Order[] = ["total", "causal-total"];
 const TRANSPORTS: readonly Transport[] = ["tcp", "udp"];
 const SENDERS = ["one", "all"] as const;
 const MAX_PROCESSES = 32;
 const MAX_BYTES = 60_000;
-/** How often a sender sends while delays are measured. */
+/** The interval between a sender's messages while delays are measured. */
 const PACE_MS = 5;
 
 const { values, amount, someOf, whole, wholes } = commandLine(
@@ -86,7 +87,7 @@ class Group extends Workers<Calls> {
       const options: MemberOptions = { self, members, dataDir, multicast, barePorts: ports.slice(size, 2 * size) };
       group.start(self, options);
     }
-    await group.all((id) => group.call(id, "close")); // Answered once it has joined.
+    await group.all((id) => group.call(id, "close")); // Wait until every member has joined.
     return group;
   }
 
@@ -95,24 +96,24 @@ class Group extends Workers<Calls> {
   }
 }
 
-/** One round of one way. */
+/** Measures one round of a single transport. */
 async function measured(group: Group, way: Way, { bytes, senders }: Cell) {
   const sends = (self: number): boolean => senders === "all" || self === 0;
   const sum = (counts: readonly number[]): number => counts.reduce((all, each) => all + each, 0);
   await group.all((id) => group.call(id, "open", way));
   const total = sum(await group.all((id) => group.call(id, "load", bytes, ms, sends(id))));
   const arrivals = await group.all((id) => group.call(id, "arrivals", total));
-  await group.all((id) => group.call(id, "listen")); // Before any member sends at a pace.
+  await group.all((id) => group.call(id, "listen")); // Listen before any member sends paced messages.
   const paced = sum(await group.all((id) => group.call(id, "pace", bytes, ms, PACE_MS, sends(id))));
   const ages = (await group.all((id) => group.call(id, "ages", paced))).flat();
   await group.all((id) => group.call(id, "close"));
   const isTotal = way.kind === "channel" && TOTAL.includes(way.options.order);
   return {
-    /** Delivered by every member. */
+    /** Messages per second, counting those that every member delivered. */
     perSecond: Math.min(...arrivals.map(({ count, ms: lastMs }) => count / (lastMs / 1_000))),
-    /** Of all processes together, for one message. */
+    /** The CPU time of all processes per message. */
     cpuUs: (sum(arrivals.map(({ cpuMs }) => cpuMs)) * 1_000) / total,
-    /** The share that did not arrive everywhere. */
+    /** The fraction of messages that at least one member did not deliver. */
     lost: 1 - Math.min(...arrivals.map(({ count }) => count)) / total,
     agrees: !isTotal || sameOrder(arrivals),
     delayMs: quantile(ages, 0.5),

@@ -1,4 +1,4 @@
-/** What the rounds of a measurement come to, and how it is printed: one runner and one printer for all benchmarks. */
+/** Runs a benchmark's rounds, and prints the results. */
 import { progress } from "./command-line.ts";
 
 export const quantile = (figures: readonly number[], share: number): number => {
@@ -8,7 +8,7 @@ export const quantile = (figures: readonly number[], share: number): number => {
 
 export const median = (figures: readonly number[]): number => quantile(figures, 0.5);
 
-/** `5.67 [5.21–5.90]`: median, least and most; fewer digits for larger numbers. */
+/** Formats median, minimum and maximum: `5.67 [5.21–5.90]`. Larger numbers have fewer decimals. */
 export function spread(figures: readonly number[]): string {
   const middle = median(figures);
   const digits = middle >= 100 ? 0 : middle >= 10 ? 1 : 2;
@@ -16,7 +16,10 @@ export function spread(figures: readonly number[]): string {
   return `${middle.toFixed(digits)} [${least.toFixed(digits)}–${most.toFixed(digits)}]`;
 }
 
-/** Runs all measurements once in each round, in turn, so that other work on the machine slows them alike. The first round warms up. */
+/**
+ * Runs every measurement once per round, so that other work on the machine slows all of them down equally. The first
+ * round is a warm-up.
+ */
 export async function inTurns<N extends string, F>(
   rounds: number,
   measurements: Readonly<Record<N, () => F | Promise<F>>>,
@@ -36,16 +39,19 @@ export async function inTurns<N extends string, F>(
 
 export const OURS = "Coterie";
 
-/** One row: a figure of each round, by the name of the system. */
+/** A row: one figure per round for each system. */
 export interface Row {
   readonly section: string;
   readonly what: string;
-  /** More is better of those that end with `/s`, less of all others but `survived`, which is 1 or 0 in each round. */
+  /**
+   * For units that end with `/s`, higher is better; for all others, lower is better. `survived` is 1 or 0 in each
+   * round.
+   */
   readonly unit: string;
   readonly figures: Readonly<Record<string, readonly number[]>>;
 }
 
-/** Rows in the order in which they are met first. */
+/** Rows, in order of their first appearance. */
 export class Rows {
   readonly #section: string;
   readonly #rows = new Map<string, Row & { figures: Record<string, number[]> }>();
@@ -62,7 +68,7 @@ export class Rows {
     this.#rows.set(key, row);
   }
 
-  /** What `inTurns` has measured of several systems. */
+  /** Adds the measurements made by `inTurns` for several systems. */
   addRounds(what: string, unit: string, found: Readonly<Record<string, readonly number[]>>): void {
     for (const [system, figures] of Object.entries(found))
       for (const figure of figures) this.add(what, unit, figure, system);
@@ -73,7 +79,10 @@ export class Rows {
   }
 }
 
-/** How many times better ours is, round by round: above 1 it is better, whether that is more a second or fewer milliseconds. */
+/**
+ * Returns the ratio of our figure to the peer's for each round. A ratio above 1 means that ours is better, both for
+ * rates and for times.
+ */
 export function timesBetter({ unit, figures }: Row, peer: string, ours = OURS): number[] | null {
   const { [ours]: own, [peer]: others } = figures;
   if (own === undefined || others === undefined) return null;
@@ -90,7 +99,7 @@ function shown(unit: string, figures: readonly number[] | null | undefined): str
     : spread(figures);
 }
 
-/** The cells of a table: ours, and of each peer its figure and how many times better ours is. */
+/** Returns the cells of a table: our figure and, for each peer, its figure and the ratio from `timesBetter`. */
 export function cellsOf(title: string, rows: readonly Row[], ours = OURS): string[][] {
   const peers = [...new Set(rows.flatMap(({ figures }) => Object.keys(figures)))].filter((name) => name !== ours);
   const head = [title, ours, ...peers.flatMap((peer) => [peer, "times"])];
@@ -106,7 +115,7 @@ export const printRows = (title: string, rows: readonly Row[], ours = OURS): voi
   printTable(cellsOf(title, rows, ours));
 };
 
-/** Columns beside each other: the first to the left, the others to the right. */
+/** Prints columns. The first is left-aligned, and the others are right-aligned. */
 export function printTable(lines: readonly (readonly string[])[]): void {
   const widths = lines[0]?.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0))) ?? [];
   const padded = (cell: string, at: number): string =>

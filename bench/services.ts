@@ -1,7 +1,7 @@
 /**
- * What locks, elections and channels take, among three processes on loopback: locks a second, sends, how long others wait after
- * a crash, a pause or an orderly leave, which pauses a member survives under each `timing`, and what survives on a busy machine.
- * Medians with least and most.
+ * Measures locks, elections and channels with three processes on loopback: locks per second, sends, how long other
+ * members wait after a crash, a pause or a graceful leave, which pauses a member survives with each `timing`, and
+ * whether members survive on a busy machine. Prints medians with minimum and maximum.
  *
  *     npx coterie bench services --only locks --quick
  */
@@ -37,7 +37,7 @@ const { values, amount, someOf, whole, wholes } = commandLine(
     },
     stalls: { such: "100,400", help: `how many milliseconds a member is stopped (default: ${STALLS_MS})` },
     rounds: { such: "10", help: "how many rounds of each (default: 5; quick: 1)" },
-    seconds: { such: "2", help: "for how long locks are taken and messages sent in a round (default: 1; quick: 0.2)" },
+    seconds: { such: "2", help: "how long each round acquires locks and sends messages (default: 1; quick: 0.2)" },
     loops: { such: "8", default: "8", help: "for busy: how many busy loops run next to the members (default: 8)" },
     minutes: { such: "10", default: "10", help: "for busy: how long, for each timing (default: 10)" },
     quick: { help: "one short round of each, and two stalls" },
@@ -78,7 +78,7 @@ async function locks(): Promise<Rows> {
   return rows;
 }
 
-/** By order: over links, except the last. */
+/** The channels that are measured. All but the last use links. */
 const channels: Readonly<Record<string, ChannelOptions>> = {
   none: { order: "none" },
   fifo: { order: "fifo" },
@@ -88,7 +88,7 @@ const channels: Readonly<Record<string, ChannelOptions>> = {
   "total, on the log": { order: "total", transport: "log" },
 };
 
-/** The sender is another member in each round, since in some orders one member decides. */
+/** Measures sends. The sender changes with each round, because some orders have one member that decides. */
 async function sends(): Promise<Rows> {
   const group = await Group.of("default");
   const rows = new Rows("sends");
@@ -98,7 +98,7 @@ async function sends(): Promise<Rows> {
       progress(`sends, round ${round} of ${rounds}: ${kind}`);
       const name = `${kind}-${round}`;
       await Promise.all(group.ids.map((id) => group.call(id, "open", name, options)));
-      await group.call(sender, "send", name, options, "one", ms / 4); // Warms up.
+      await group.call(sender, "send", name, options, "one", ms / 4); // Warm up.
       const { p50, p99 } = await group.call(sender, "send", name, options, "one", ms);
       const { perSecond } = await group.call(sender, "send", name, options, "many", ms);
       await Promise.all(group.ids.map((id) => group.call(id, "close", name)));
@@ -120,7 +120,9 @@ async function sends(): Promise<Rows> {
   return rows;
 }
 
-/** Each member holds a lock and writes once a second, while busy loops compete for the processors. */
+/**
+ * Measures survival on a busy machine: each member holds a lock and writes once a second while busy loops are running.
+ */
 async function busy(timing: Timing): Promise<Rows> {
   const group = await Group.of(timing);
   const rows = new Rows(`busy, ${timing}`);

@@ -1,4 +1,4 @@
-"""The election of sim-ring.ts on SimPy 2: a process and a store for each node, a process for each message on its way."""
+"""The election of sim-ring.ts on SimPy 2: a process and a store for each node, a process for each message in transit."""
 
 import sys
 import time

@@ -1,7 +1,7 @@
 /**
- * Messages per second of the simulator: Chang–Roberts on a ring of 1,000 in the worst order, next to a bare loop that
- * knows nothing but this algorithm (`bare-loop.ts`) and next to SimPy where it is installed, in rounds in turn; then the
- * cost of a message on rings of 100 to a million nodes.
+ * Measures how many messages per second the simulator processes: Chang–Roberts on a ring of 1,000 nodes in the worst
+ * order, in alternating rounds with a bare loop written only for this algorithm (`bare-loop.ts`) and with SimPy, if it
+ * is installed. Then measures the cost per message on rings of 100 to a million nodes.
  *
  *     npx coterie bench sim [--quick] [--json]
  */
@@ -28,27 +28,33 @@ const { values } = commandLine("sim", {
 
 const RING = 1_000;
 const ROUNDS = values.quick ? 5 : 9;
-/** Of the run that looks at all properties after every step: each of its steps costs as much as there are nodes. */
+/**
+ * The size of the ring in the run that checks all properties after every step, which costs time proportional to the
+ * number of nodes.
+ */
 const WATCHED_RING = 200;
 const SIMPY_RING = values.quick ? 300 : 1_000;
 const SCALES = [100, 1_000, 10_000, 100_000, 1_000_000];
-/** Each row of scales repeats its election until it has sent about as many. */
+/** Each row of the scaling table repeats its election until about this many messages have been sent. */
 const MESSAGES = values.quick ? 300_000 : 3_000_000;
 const DELAY_MS = 10;
 
 interface Run {
   readonly messages: number;
-  /** From the first call to the end. */
+  /** The time from the first call to the end. */
   readonly ms: number;
-  /** The same in processor time, with garbage collection: other work on the machine changes it least. */
+  /** CPU time, including garbage collection. This is affected least by other work on the machine. */
   readonly cpuMs: number;
-  /** Until the nodes were made and awake. */
+  /** The time to create and wake the nodes. */
   readonly setUpMs: number;
 }
 
 type RingOrder = "descending" | "ascending" | "random";
 
-/** Ids from 0, clockwise. Descending is the worst order when all call: N(N + 1)/2 + N messages. */
+/**
+ * Returns the ids from 0, clockwise. Descending order is the worst case if all nodes start an election: N(N + 1)/2 + N
+ * messages.
+ */
 function ringOf(nodes: number, order: RingOrder): NodeId[] {
   const ring = Array.from({ length: nodes }, (_, i) => (order === "descending" ? nodes - 1 - i : i));
   if (order !== "random") return ring;
@@ -62,7 +68,7 @@ function ringOf(nodes: number, order: RingOrder): NodeId[] {
 
 type Extra = Partial<Pick<SimulationOptions<ExtendedChangRoberts>, "trace" | "properties">>;
 
-/** One election on the simulator, with the protocol as every user gets it. */
+/** Runs one election in the simulator, with the public protocol. */
 function simulated(ring: readonly NodeId[], extra: Extra = {}, callers: readonly NodeId[] = ring): Run {
   const began = performance.now();
   const sim = simulation<ExtendedChangRoberts>({
@@ -107,13 +113,15 @@ function traced(ring: readonly NodeId[], keeps: boolean): Run {
   let count = 0;
   const kept: TraceEntry[] = [];
   const run = simulated(ring, { trace: keeps ? (entry) => void kept.push(entry) : () => void count++ });
-  // Each message is an entry when it is sent and another when it is received.
+  // Each message has one entry for the send and one for the receive.
   const entries = keeps ? kept.length : count;
   if (entries < 2 * run.messages) throw new Error(`expected at least 2 entries for each message, got ${entries}`);
   return run;
 }
 
-/** As many elections as it takes, all in one figure. The first one warms up, unless it is long enough by itself. */
+/**
+ * Repeats elections and adds up their figures. The first one is a warm-up, unless it is already long enough by itself.
+ */
 function repeated(once: () => Run): Run & { readonly elections: number } {
   const total = { messages: 0, ms: 0, cpuMs: 0, setUpMs: 0, elections: 0 };
   for (let isWarm = false; total.messages < 0.9 * MESSAGES; isWarm = true) {
@@ -143,9 +151,9 @@ function scaled(nodes: number, order: RingOrder) {
   };
 }
 
-/** Millions of messages per second, or null where SimPy is not installed. */
+/** Measures millions of messages per second. Returns null if SimPy is not installed. */
 async function simpy(count: number): Promise<number | null> {
-  // The system's Python may have SimPy where another one, first on the path, has not.
+  // The system's own Python may have SimPy even if the first Python in the path does not.
   const python = ["python3", "/usr/bin/python3"].find(
     (each) => spawnSync(each, ["-c", "import SimPy.Simulation"]).status === 0,
   );
@@ -166,7 +174,7 @@ const ring = await inTurns(ROUNDS, measurements, { about: `ring of ${RING}: `, w
 const watched = simulated(ringOf(WATCHED_RING, "descending"), { properties: "every step" });
 const peer = await simpy(SIMPY_RING);
 const rows = (["ascending", "random"] as const).flatMap((order) =>
-  // A random ring of a million sends 15 million messages.
+  // A random ring of a million nodes sends 15 million messages.
   SCALES.filter((nodes) => !values.quick || order === "ascending" || nodes <= 100_000).map((nodes) =>
     scaled(nodes, order),
   ),

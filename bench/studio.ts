@@ -1,10 +1,11 @@
 /**
- * How smoothly the live page and the laboratory draw: for each protocol of the registry the time between frames in Chromium, at
- * rest and in a burst. What is drawn comes from the simulator, so it is the same in every run and no cluster takes the processors.
+ * Measures how smoothly the live page and the laboratory draw: the time between frames in Chromium for each protocol in
+ * the registry, both when idle and during a burst. The data comes from the simulator, so that all runs are equal and no
+ * cluster uses the CPU.
  *
  *     npx coterie bench studio [--protocol raft,isis --commands 300 --json]
  *
- * It draws in software: figures are those of a machine without a graphics card. It prints, and asserts nothing.
+ * Chromium renders in software, without a GPU. The benchmark prints figures and does not assert anything.
  */
 import { existsSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -37,7 +38,7 @@ const commands = whole("commands", values.commands, 1, 100_000);
 if (!existsSync(executablePath)) refuse(`expected Chromium at ${executablePath}: set COTERIE_CHROMIUM to where it is`);
 
 const CHUNK_MS = 50;
-/** A page that was just opened has much to do at once. */
+/** How long a newly opened page needs to settle. */
 const SETTLES_MS = 1_000;
 
 async function live(browser: Browser, protocol: string) {
@@ -83,7 +84,7 @@ async function laboratory(browser: Browser, protocol: string, often: string) {
   }
 }
 
-/** As a person who looks for something: to the end, back, step by step, to the side, closer and further. */
+/** Moves around like a user who is searching: to the end, back, step by step, sideways, zooming in and out. */
 async function handled(page: Page): Promise<void> {
   const diagram = await page.getByRole("figure").first().boundingBox();
   if (diagram === null) throw new Error("expected a diagram, got none");
@@ -99,10 +100,10 @@ async function handled(page: Page): Promise<void> {
   await sleep(300);
 }
 
-/** So often each of five members of isis sends for 100,000 events. */
+/** Messages per node with isis, which lead to 100,000 events with five nodes. */
 const LONG = "&messages=555";
 
-/** As words of a link. */
+/** Returns a protocol's burst as URL parameters. */
 function burst(protocol: string): string {
   const { count } = protocolNamed(protocol).family;
   return count === null ? "" : `&${count}=${Math.ceil(commands / nodes)}`;
@@ -110,7 +111,7 @@ function burst(protocol: string): string {
 
 const browser = await chromium.launch({
   executablePath,
-  // The sandbox needs privileges that a container lacks.
+  // The sandbox needs privileges that a container does not have.
   args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
 });
 const pages: { readonly name: string; readonly paintMs: number; readonly frames: Readonly<Record<string, Frames>> }[] =

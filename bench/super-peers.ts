@@ -1,6 +1,7 @@
 /**
- * Super-peers by both methods, next to as many drawn by lot, by the four requirements of Tanenbaum & van Steen §6.5.3: how far it is
- * to one, how evenly they are spread, how many there are, and how many nodes each serves.
+ * Compares super-peers chosen by a hash table and by moving tokens with the same number of random ones, according to
+ * the four requirements in Tanenbaum & van Steen §6.5.3: distance to a super-peer, even distribution, number, and nodes
+ * per super-peer.
  *
  *     npx coterie bench super-peers [--nodes N] [--share S] [--quick] [--json]
  */
@@ -16,7 +17,7 @@ import { printTable } from "./results.ts";
 
 const FULL = 10_000;
 const QUICK = 1_000;
-/** A super-peer should serve at most so many times the mean. */
+/** A super-peer should serve no more nodes than this multiple of the mean. */
 const LIMIT = 2;
 
 const { values, refuse, whole } = commandLine("super-peers", {
@@ -33,23 +34,28 @@ if (!(share > 0 && share <= 0.5 && share * count >= 2))
 const nodes: readonly NodeId[] = Array.from({ length: count }, (_, i) => i);
 const limit = LIMIT / share;
 
-/** Which super-peer serves which nodes. */
+/** Each node's super-peer. */
 type Assignment = ReadonlyMap<NodeId, NodeId>;
 
-/** Of one way to choose super-peers. */
+/** The figures for one method. */
 interface Figures {
-  /** From a node to its super-peer in the space, whose farthest points are √2 / 2 apart in two dimensions. */
+  /**
+   * The mean distance from a node to its super-peer in the space. In two dimensions, the most distant points are √2 / 2
+   * apart.
+   */
   readonly distance: number;
   readonly distanceP95: number;
-  /** Of the territories' sizes: deviation by mean, on the overlay that the method works on. */
+  /**
+   * The standard deviation of the sizes of the territories divided by their mean, on the overlay that the method uses.
+   */
   readonly unevenness: number;
   readonly superPeers: number;
-  /** Of all nodes. */
+  /** The fraction of nodes that are super-peers. */
   readonly share: number;
-  /** How many nodes a super-peer serves, itself included. */
+  /** The mean number of nodes that a super-peer serves, including itself. */
   readonly load: number;
   readonly mostLoad: number;
-  /** The share of super-peers that serve more than the limit. */
+  /** The fraction of super-peers that serve more nodes than the limit. */
   readonly overLimit: number;
 }
 
@@ -89,7 +95,7 @@ function nearest(point: Point, chosen: readonly NodeId[]): NodeId {
   return best;
 }
 
-/** How much of the plane is nearer to each of them than to any other, by points in rows and columns. */
+/** Estimates the area of the plane that is closest to each chosen node, using a grid of points. */
 function cellsOf(chosen: readonly NodeId[], perSide = 100): number[] {
   const counts = new Map<NodeId, number>(chosen.map((node) => [node, 0]));
   for (let i = 0; i < perSide ** 2; i++) {
@@ -100,7 +106,7 @@ function cellsOf(chosen: readonly NodeId[], perSide = 100): number[] {
   return [...counts.values()];
 }
 
-/** How far it is from each place on the ring to the next. */
+/** Returns the distance from each position on the ring to the next. */
 function arcsOf(places: readonly number[], circle: number): number[] {
   const sorted = places.toSorted((a, b) => a - b);
   return sorted.map((place, i) => ((sorted[i + 1] ?? (sorted[0] as number) + circle) - place) % circle || circle);
@@ -112,7 +118,7 @@ const DELAY_MS = 10;
 const ROUND_MS = 500;
 const PLACEMENTS = 20;
 
-/** A ring that has converged: three rounds of all, then lookups. */
+/** Measures super-peers chosen by a hash table on a converged ring: three rounds for all nodes, then lookups. */
 function dht() {
   const reservedBits = Math.round(Math.log2(share * nodes.length));
   const hops: number[] = [];
@@ -144,14 +150,14 @@ function dht() {
   const served = new Map(nodes.map((node) => [node, sim.world.state(node).superPeer as NodeId]));
   return {
     figures: figuresOf(served, arcs([...new Set(served.values())])),
-    /** Of a lookup in the mean: of any identifier, and of the beginning of one's own region. */
+    /** The mean number of hops in a lookup, for any identifier and for the beginning of the node's own region. */
     hops: { any, ownRegion, formula: Math.log2(nodes.length) / 2 },
-    /** A node and round, once all know their super-peers. */
+    /** Messages per node and round, once all nodes know their super-peers. */
     messages: (sim.messages.total - before) / nodes.length / rounds,
   };
 }
 
-/** After this many rounds without a move the tokens count as settled. */
+/** After this many rounds without a move, the tokens are considered settled. */
 const CALM_ROUNDS = 30;
 const MAX_ROUNDS = 400;
 
@@ -180,7 +186,7 @@ function tokens() {
   const atNearest = nodes.filter((node) => served.get(node) === nearest(plane.pointOf(node), superPeers));
   return {
     figures: figuresOf(served, cellsOf(superPeers)),
-    /** The share of nodes that use the nearest super-peer. */
+    /** The fraction of nodes that use the closest super-peer. */
     servedByNearest: atNearest.length / nodes.length,
     lastMove,
     rounds,
@@ -190,13 +196,13 @@ function tokens() {
   };
 }
 
-/** As many by lot, each node served by the nearest of them. */
+/** Measures random super-peers, with each node served by the closest one. */
 function byLotInSpace(chosen: readonly NodeId[]): Figures {
   const served = new Map(nodes.map((node) => [node, nearest(plane.pointOf(node), chosen)]));
   return figuresOf(served, cellsOf(chosen));
 }
 
-/** As many by lot, each node served by the one before it on the ring. */
+/** Measures random super-peers, with each node served by the previous one on the ring. */
 function byLotOnRing(chosen: readonly NodeId[]): Figures {
   const members = convergedRing(ring, nodes).members;
   const isChosen = new Set(chosen);
@@ -209,7 +215,7 @@ function byLotOnRing(chosen: readonly NodeId[]): Figures {
   return figuresOf(served, arcs(chosen));
 }
 
-/** The mean of several placements of as many super-peers. */
+/** Averages several random placements with the same number of super-peers. */
 function byLot({ superPeers }: Figures, placed: (chosen: readonly NodeId[]) => Figures): Figures {
   const chance = random(1);
   const all = Array.from({ length: PLACEMENTS }, () => placed(drawn(superPeers, chance)));
@@ -250,7 +256,7 @@ if (values.json)
   console.log(JSON.stringify({ nodes: count, share, limit, methods, ring: ringed, tokens: pushed }, null, 2));
 else {
   const percent = (part: number): string => `${(100 * part).toFixed(2)} %`;
-  console.log(`${count} nodes, of which ${percent(share)} should be super-peers, each for at most ${limit} nodes`);
+  console.log(`${count} nodes; target: ${percent(share)} super-peers, each for at most ${limit} nodes`);
   printTable([
     ["method", "super-peers", "share", "distance", "95 %", "unevenness", "load", "most", `over ${limit}`],
     ...methods.map((each) => [

@@ -1,5 +1,5 @@
 /**
- * What each algorithm costs, measured next to the formula: the registry's own protocols, run in the simulator with links
+ * Compares each algorithm's measured cost with its formula: the registry's own protocols in the simulator, with links
  * that take one unit of time.
  *
  *     npx coterie bench table mutex|election|multicast|consensus [--nodes 3,7] [--json]

@@ -1,6 +1,6 @@
 /**
- * Nanoseconds per message to encode, and to decode and validate: the codec, JSON alone, and JSON with the check of the shape that
- * has to follow it.
+ * Measures nanoseconds per message for encoding, and for decoding and validating, with the codec, with JSON alone, and
+ * with JSON plus the required validation of shapes.
  *
  *     npx coterie bench wire [--rounds 15 --messages 20000]
  */
@@ -51,10 +51,10 @@ const samples: Readonly<Record<string, Message>> = {
 
 const codec = codecOf<Message>(shape);
 
-/** What keeps the work from being optimized away. */
+/** Keeps the work from being optimized away. */
 let sum = 0;
 
-/** Nanoseconds for one call. */
+/** Measures nanoseconds per call. */
 function timed(work: () => unknown): number {
   const bench = new Bench({ iterations: 1, time: 0, warmup: false, throws: true }).add("work", () => {
     for (let i = 0; i < messages; i++) if (work() !== undefined) sum += 1;
@@ -77,7 +77,7 @@ for (const [name, message] of Object.entries(samples)) {
       codec.write(message, into);
       return into.position;
     },
-    // Into a buffer of its own, as the codec does: a socket takes bytes.
+    // Write into a buffer, as the codec does, because a socket takes bytes.
     "encode: JSON": () => into.buffer.write(JSON.stringify(message), 0, "utf8"),
     [`decode: ${OURS}`]: () => {
       reader.position = 0;

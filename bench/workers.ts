@@ -1,6 +1,6 @@
 /**
- * Processes of a benchmark: forked from a file of ours whose functions are called over IPC, or servers of a peer. Each has a folder
- * in a directory that goes with the benchmark.
+ * A benchmark's processes: either forked from one of our own files, with functions that are called over IPC, or a
+ * peer's servers. Each has a folder in a directory that is removed after the benchmark.
  */
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -9,12 +9,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Far more than any step takes. */
+/** Far longer than any step takes. */
 const PATIENCE_MS = 120_000;
 const KIB = 1_024;
 
 export class Processes {
-  /** Those that have not ended yet, for Ctrl-C. */
+  /** Groups that have not ended yet, so that Ctrl-C can end them. */
   static readonly #all = new Set<Processes>();
   readonly folder: string;
   protected readonly children = new Map<string, ChildProcess>();
@@ -28,20 +28,20 @@ export class Processes {
     for (const processes of Processes.#all) processes.end();
   }
 
-  /** A folder that a process keeps over all its runs. */
+  /** Returns a process's folder, which persists across restarts. */
   folderOf(name: string): string {
     const folder = join(this.folder, name);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return folder;
   }
 
-  /** Starts a program, after the end of the process that may have had this name. */
+  /** Starts a program once the previous process with this name has ended. */
   async spawn(name: string, program: string, args: readonly string[]): Promise<void> {
     await this.ended(name);
     this.children.set(name, spawn(program, args, { stdio: "ignore", cwd: this.folderOf(name) }));
   }
 
-  /** Resolves once the process has ended, at once if there is none. */
+  /** Waits until the process has ended. */
   async ended(name: string): Promise<void> {
     const child = this.children.get(name);
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -52,7 +52,7 @@ export class Processes {
     this.children.get(name)?.kill(signal);
   }
 
-  /** Memory of all, as the kernel counts it. */
+  /** Returns the resident memory of all processes, as reported by the kernel. */
   residentBytes(): number {
     const kib = [...this.children.values()].map(({ pid }) => {
       const status = readFileSync(`/proc/${pid}/status`, "utf8");
@@ -68,7 +68,7 @@ export class Processes {
   }
 }
 
-/** What a worker offers: functions whose arguments and results are plain data. */
+/** A worker's functions. Arguments and results are plain data. */
 type Calls<C> = { readonly [N in keyof C]: (...args: never[]) => unknown };
 
 interface Reply {
@@ -77,14 +77,14 @@ interface Reply {
   readonly error?: string;
 }
 
-/** Processes of one file of ours, by their ids. */
+/** Processes that run one of our own files, by id. */
 export class Workers<C extends Calls<C>, Notification = never> extends Processes {
   readonly #file: string;
   readonly #replies = new Map<number, (reply: Reply) => void>();
   #number = 0;
   onNotification: (from: number, notification: Notification) => void = () => {};
 
-  /** @param file relative to this one, without its extension */
+  /** @param file the path relative to this file, without its extension */
   constructor(name: string, file: string) {
     super(name);
     this.#file = ownFile(file);
@@ -92,7 +92,7 @@ export class Workers<C extends Calls<C>, Notification = never> extends Processes
 
   start(id: number, options: object): void {
     const child = fork(this.#file, [JSON.stringify(options)]);
-    child.setMaxListeners(0); // Each call that is under way listens for the end.
+    child.setMaxListeners(0); // Each open call listens for the exit.
     this.children.set(String(id), child);
     child.on("message", (message: Reply | Notification) => {
       const isReply = typeof message === "object" && message !== null && "number" in message;
@@ -118,7 +118,7 @@ export class Workers<C extends Calls<C>, Notification = never> extends Processes
   }
 }
 
-/** In a worker: answers calls until the benchmark ends. */
+/** In a worker, answers calls until the benchmark ends. */
 export function serve(calls: Readonly<Record<string, (...args: never[]) => unknown>>): void {
   process.on("message", ({ number, name, args }: { number: number; name: string; args: never[] }) => {
     new Promise((resolve) => resolve(calls[name]?.(...args))).then(
@@ -129,24 +129,24 @@ export function serve(calls: Readonly<Record<string, (...args: never[]) => unkno
   process.on("disconnect", () => process.exit(0));
 }
 
-/** In milliseconds, on a clock that all processes of the machine share. */
+/** Returns the time in milliseconds on a clock that all processes on the machine share. */
 export const sharedNowMs = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
 
-/** A file of `bench/`, as compiled or as it is. */
+/** Returns the path of a file in `bench/`, whether compiled or as source. */
 export const ownFile = (name: string): string =>
   fileURLToPath(new URL(`${name}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url));
 
-/** A file of the checkout, whether this runs from `bench/` or from `build/bench/`. */
+/** Returns the path of a file in the checkout, whether called from `bench/` or `build/bench/`. */
 export const checkoutFile = (path: string): string =>
   fileURLToPath(new URL(path, new URL("../", import.meta.url).href.replace(/\/build\/$/, "/")));
 
-/** Rejects rather than never to settle. */
+/** Rejects after a timeout instead of waiting forever. */
 export function within<T>(
   what: string,
   begin: (resolve: (it: T) => void, reject: (error: Error) => void) => void,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const late = new Error(`${what} has not come within ${PATIENCE_MS} ms`);
+    const late = new Error(`${what} did not happen within ${PATIENCE_MS} ms`);
     const timer = setTimeout(() => reject(late), PATIENCE_MS);
     const settle =
       <V>(end: (value: V) => void) =>
@@ -160,7 +160,7 @@ export function within<T>(
 
 const LOOK_EVERY_MS = 20;
 
-/** Looks now and then until there is a result. */
+/** Polls until `look` returns a result. */
 export async function eventually<T>(what: string, look: () => Promise<T | null>): Promise<T> {
   const until = performance.now() + PATIENCE_MS;
   while (performance.now() < until) {
@@ -168,7 +168,7 @@ export async function eventually<T>(what: string, look: () => Promise<T | null>)
     if (found !== null) return found;
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }
-  throw new Error(`${what} has not come within ${PATIENCE_MS} ms`);
+  throw new Error(`${what} did not happen within ${PATIENCE_MS} ms`);
 }
 
 export async function freePorts(count: number): Promise<number[]> {

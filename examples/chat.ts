@@ -1,7 +1,7 @@
 /**
- * A chat among three members: nobody sees an answer before what it answers. Run it three times, in three terminals:
- * `npx tsx examples/chat.ts 1`, and the same with 2 and with 3; write lines, and end with Ctrl-D. Then kill one with
- * `kill -9`, and start it again: the others see it go and come back.
+ * A chat among three members. No member shows an answer before the message that it answers. Run it three times, in
+ * three terminals: `npx tsx examples/chat.ts 1`, and again with 2 and 3. Type lines, and end with Ctrl-D. Then kill one
+ * with `kill -9`, and start it again: the others show that it leaves and returns.
  */
 import { createInterface } from "node:readline";
 import { CoordinationError, join, UsageError } from "coterie";

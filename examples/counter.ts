@@ -1,7 +1,7 @@
 /**
- * Why a replicated value needs total order. Two members change a counter at the same moment: one doubles it, the other adds
- * ten. Each replica carries out what its channel delivers. Run it with `npx tsx examples/counter.ts`; all three members live
- * in this one process.
+ * Why a replicated value needs total order. Two members change a counter at the same time: one doubles it, the other
+ * adds ten. Each replica applies the changes in the order of delivery. Run it with `npx tsx examples/counter.ts`; all
+ * three members run in this one process.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ const members = { 1: "127.0.0.1:7181", 2: "127.0.0.1:7182", 3: "127.0.0.1:7183" 
 const folder = mkdtempSync(path(tmpdir(), "counter-"));
 const three = await Promise.all([1, 2, 3].map((id) => join({ id, members, dataDir: path(folder, "{id}") })));
 
-/** One replica: what the counter is here, once so many changes have been made. */
+/** Runs one replica and returns its counter after the given number of changes. */
 async function replica(channel: Channel<Change>, changes: number): Promise<number> {
   let counter = 1;
   let made = 0;
@@ -26,7 +26,7 @@ async function replica(channel: Channel<Change>, changes: number): Promise<numbe
   return counter;
 }
 
-/** The counter at all three, after both changes. */
+/** Returns the counters of all three replicas after both changes. */
 async function race(order: Order): Promise<number[]> {
   const channels = three.map((member) => member.channel<Change>(`counter ${order}`, { order }));
   await Promise.all(channels.map(withAll));
@@ -36,7 +36,7 @@ async function race(order: Order): Promise<number[]> {
   return Promise.all(replicas);
 }
 
-/** Waits until all three are in the group. */
+/** Waits until all three members are in the group. */
 async function withAll(channel: Channel<Change>): Promise<void> {
   for await (const { members, state } of channel.views()) if (state === "member" && members.length === 3) return;
 }

@@ -1,7 +1,7 @@
 /**
- * Three replicas of a service, of which one writes the report. Run it three times, in three terminals:
- * `npx tsx examples/leader.ts 1`, and the same with 2 and with 3. Then kill the one that writes with `kill -9`: another
- * goes on within a second.
+ * Three replicas of a service; only the leader writes the report. Run it three times, in three terminals:
+ * `npx tsx examples/leader.ts 1`, and again with 2 and 3. Then kill the one that writes with `kill -9`: another takes over
+ * within seconds.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "coterie";
@@ -21,7 +21,7 @@ try {
   await member.election("report").lead(
     async ({ token, signal }) => {
       console.log(`member ${id} writes the report under token ${token}`);
-      while (!signal.aborted) await sleep(100, undefined, { signal }); // Its work, which ends when leadership does.
+      while (!signal.aborted) await sleep(100, undefined, { signal }); // The work ends when leadership does.
     },
     { signal: stop.signal },
   );

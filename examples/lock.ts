@@ -1,7 +1,7 @@
 /**
- * Three members take turns at an account that only one may change at a time, and that refuses a holder that has been succeeded.
- * Run it three times, in three terminals: `npx tsx examples/lock.ts 1`, and the same with 2 and with 3. Then kill one of
- * them with `kill -9`, or stop one with `kill -STOP`, and let it go on with `kill -CONT`.
+ * Three members take turns at an account that only one may change at a time, and that rejects a holder that has been
+ * replaced. Run it three times, in three terminals: `npx tsx examples/lock.ts 1`, and again with 2 and 3. Then kill one
+ * of them with `kill -9`, or pause one with `kill -STOP` and resume it with `kill -CONT`.
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { CoordinationError, guard, join } from "coterie";
@@ -28,7 +28,10 @@ for (let turn = 0; turn < turns && !member.signal.aborted; turn++) {
 }
 await member.leave();
 
-/** A file stands for the account. It keeps the token of each deposit, and looks at it first: that is the guard's place. */
+/**
+ * Adds a deposit to the account, a file that records the token of each deposit. Rejects lower tokens than the last one,
+ * because only the resource can detect a stale holder.
+ */
 function deposit(token: number): void {
   const accept = guard(lastToken());
   accept(token);

@@ -1,4 +1,6 @@
-/** Run it with `npx vitest run`. A failure names its seed and the command that replays it. */
+/**
+ * A test of nightly-report.ts. Run it with `npx vitest run`. A failure names its seed and the command that replays it.
+ */
 import { guard } from "coterie";
 import { type ProcessTools, seeds, simulate } from "coterie/testing";
 import { expect, test } from "vitest";
@@ -6,7 +8,7 @@ import { type Archive, writeReport } from "./nightly-report.js";
 
 const nights = [1, 2, 3];
 
-/** An archive that is slow, as a replica reaches it: what a replica knows may be outdated when its next call arrives. */
+/** Creates a slow archive: the replica's state may be outdated when its call arrives. */
 function slowArchive(reports: number[], accept: (token: number) => void) {
   return ({ sleep, random }: ProcessTools): Archive => ({
     async has(night, token) {
@@ -23,7 +25,7 @@ function slowArchive(reports: number[], accept: (token: number) => void) {
   });
 }
 
-/** Three replicas, three nights, and whatever this seed lets go wrong. */
+/** Runs three replicas for three nights, with the random faults of this seed. */
 async function threeNights(seed: number, accept: (token: number) => void): Promise<void> {
   const reports: number[] = [];
   const archiveFor = slowArchive(reports, accept);
@@ -48,7 +50,7 @@ test("the report is written exactly once a night, under a thousand random fault 
   for (const seed of seeds(1_000)) await threeNights(seed, guard());
 });
 
-test("without the check of tokens it is not, and the error names a seed that shows it", async () => {
+test("without the token check it is not, and the error names a seed that shows it", async () => {
   const unguarded = async (): Promise<void> => {
     for (const seed of seeds(1_000)) await threeNights(seed, () => {});
   };

@@ -1,7 +1,8 @@
 /**
- * A service of three replicas on plain `node:http`: one leader runs the scheduler, a lock is around a job, and all share settings. Run it three
- * times: `npx tsx examples/service.ts 1`, and the same with 2 and with 3. `curl localhost:7221/readyz`, `curl -X PUT
- * localhost:7221/settings/color -d blue`, `curl -X POST localhost:7222/job`; then stop the one that schedules: another goes on.
+ * A service of three replicas on plain `node:http`: one leader runs the scheduler, a lock protects a job, and all share
+ * settings. Run it three times: `npx tsx examples/service.ts 1`, and again with 2 and 3. Try `curl localhost:7221/readyz`,
+ * `curl -X PUT localhost:7221/settings/color -d blue` and `curl -X POST localhost:7222/job`. Then stop the replica that
+ * schedules: another takes over.
  */
 import { createServer, type IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -25,14 +26,14 @@ async function schedule(): Promise<void> {
       await member.election("scheduler").lead(
         async ({ signal, token }) => {
           while (!signal.aborted) {
-            console.log(`member ${id} does what is due, under token ${token}`);
+            console.log(`member ${id} runs the schedule under token ${token}`);
             await sleep(200, undefined, { signal });
           }
         },
         { signal: stop.signal },
       );
     } catch (error) {
-      if (member.signal.aborted) throw error; // Otherwise leadership was lost, and is campaigned for again.
+      if (member.signal.aborted) throw error; // Otherwise leadership was lost: campaign again.
     }
   }
 }
@@ -74,10 +75,10 @@ const server = createServer((request, response) => {
 });
 
 async function shutDown(): Promise<void> {
-  stop.abort(); // The scheduler hears of it first,
-  server.close(); // requests under way are answered,
+  stop.abort(); // First the scheduler stops,
+  server.close(); // then pending requests are answered,
   await working;
-  await member.leave(); // and what is held is given back.
+  await member.leave(); // and then locks are released.
 }
 
 const working = Promise.allSettled([schedule(), follow()]);

@@ -1,7 +1,7 @@
 /**
- * Settings that three members share. Run it three times, in three terminals: `npx tsx examples/settings.ts 1`, and the same with 2 and
- * with 3; write lines such as `color=blue`, and end with Ctrl-D. Then kill one with `kill -9`, change a setting at another, and
- * start it again: it has missed nothing.
+ * Settings that three members share. Run it three times, in three terminals: `npx tsx examples/settings.ts 1`, and again
+ * with 2 and 3. Type lines such as `color=blue`, and end with Ctrl-D. Then kill one with `kill -9`, change a setting at
+ * another, and start it again: it has missed nothing.
  */
 import { createInterface } from "node:readline";
 import { CoordinationError, join } from "coterie";

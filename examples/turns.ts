@@ -1,10 +1,10 @@
 /**
- * A race over ten fields, by turns that nobody can peek into: all choose at the same time how far to go, 1, 2 or 3 fields, and
- * who has chosen what another has stays where it is. Run it once for each of two to four players, in terminals of their own:
- * `npx tsx examples/turns.ts --player 1 --players 3`, and the same with 2 and with 3; write 1, 2 or 3.
+ * A race over ten fields. Players move at the same time, so that none can see the others' moves first. Each chooses a
+ * distance of 1, 2 or 3 fields. Players with the same choice do not move. Run it once for each of two to four players,
+ * in separate terminals: `npx tsx examples/turns.ts --player 1 --players 3`, and again with 2 and 3. Type 1, 2 or 3.
  *
- * Then cheat: `--cheat wrong-reveal` (or look-ahead, silence, equivocation, replay) changes what a player sends. The others stop,
- * and write a proof down that anybody can verify: `coterie verify-proof FILE --keys 'turns-race/{id}.pub'`.
+ * Then cheat: `--cheat wrong-reveal` (or look-ahead, silence, equivocation, replay) changes the messages of a player.
+ * The others stop, and write a proof that anyone can verify: `coterie verify-proof FILE --keys 'turns-race/{id}.pub'`.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -20,12 +20,12 @@ const { values } = parseArgs({
   options: {
     player: { type: "string", default: "1" },
     players: { type: "string", default: "2" },
-    /** A game is played once: its keys are made for it, in the folder turns-NAME. */
+    /** The name of the game. Its keys are created in the folder turns-NAME, so each game is played once. */
     game: { type: "string", default: "race" },
-    /** So long everybody has to choose, in seconds. */
+    /** How long each player may take to choose, in seconds. */
     patience: { type: "string", default: "60" },
     cheat: { type: "string" },
-    /** Chooses by itself. */
+    /** Whether to choose at random. */
     bot: { type: "boolean", default: false },
     port: { type: "string", default: String(FIRST_PORT) },
   },
@@ -61,7 +61,7 @@ const lines = createInterface({ input: process.stdin });
 lines.on("line", choose);
 choose(null);
 
-/** A line, or a bot's choice, is what this player plays. */
+/** Plays the number on a line, or the bot's choice. */
 function choose(line: string | null): void {
   if (values.bot) return play(String(Math.ceil(Math.random() * 3)));
   if (line !== null && ["1", "2", "3"].includes(line.trim())) return play(line.trim());
@@ -99,7 +99,7 @@ function move({ turn, actions }: Extract<Lockstep["event"], { type: "decided" }>
   end();
 }
 
-/** Stays a moment: others may still ask for what they have not got. */
+/** Waits a moment, because others may still request missing messages. */
 function end(): void {
   lines.close();
   setTimeout(() => void node.stop(), 1_000);
@@ -113,5 +113,5 @@ function makeKeys(): void {
   writeFileSync(own, keys.privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
   const part = `${publicKey(self)}.part`;
   writeFileSync(part, keys.publicKey.export({ type: "spki", format: "pem" }));
-  renameSync(part, publicKey(self)); // Others read it as soon as it is there, so it is whole by then.
+  renameSync(part, publicKey(self)); // Other players read the file once it exists, so it must be complete by then.
 }

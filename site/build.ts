@@ -1,79 +1,62 @@
 /**
- * `npm run docs` builds the documentation site from docs/ in build/site: files for any static host, under any path.
- * `npm run docs -- --serve` shows it on this machine.
+ * `npm run docs` builds the documentation site in build/site: the pages of docs/ except docs/internals, the API
+ * reference that TypeDoc generates from the doc comments, and the laboratory. `npm run docs -- --serve` also serves it
+ * on this machine.
+ *
+ * COTERIE_BASE is the base path of the site (default `/`). COTERIE_REPOSITORY is the URL of the published repository.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build, preview } from "vite";
-import type { Assets } from "./layout.ts";
-import { siteOf } from "./site.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const laboratory = join(root, "dist/studio");
+const pages = join(root, "site/build/docs");
 const out = join(root, "build/site");
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Script, style and mark of all pages, with names that change when they do. */
-async function assetsIn(folder: string): Promise<Assets> {
-  const result = await build({
-    configFile: false,
-    root: fileURLToPath(new URL("client", import.meta.url)),
-    base: "./",
-    logLevel: "warn",
-    build: {
-      outDir: folder,
-      emptyOutDir: true,
-      target: "es2023",
-      cssTarget: ["chrome123", "firefox120", "safari17.5"],
-      modulePreload: { polyfill: false },
-      rolldownOptions: { input: fileURLToPath(new URL("client/site.ts", import.meta.url)) },
-    },
-  });
-  const output = "output" in result ? result.output : [];
-  const script = output.find((file) => file.type === "chunk" && file.isEntry)?.fileName;
-  const styles = output.map(({ fileName }) => fileName).filter((name) => name.endsWith(".css"));
-  if (script === undefined) throw new Error("expected a script for the pages, got none");
-  return { script, styles, icon: "assets/mark.svg" };
-}
-
-function put(address: string, text: string): void {
-  const file = join(out, address);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, text);
-}
-
-function sizeOf(folder: string): number {
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  return files.map((file) => statSync(join(file.parentPath, file.name)).size).reduce((a, b) => a + b, 0);
-}
-
-if (!existsSync(join(laboratory, "laboratory.html"))) {
-  process.stderr.write("docs: expected the laboratory in dist/studio, which is not there: run `npm run build`\n");
+function fail(line: string): never {
+  process.stderr.write(`docs: ${line}\n`);
   process.exit(1);
 }
-const began = Date.now();
-rmSync(out, { recursive: true, force: true });
-const assets = await assetsIn(out);
-say(`script and style: ${[assets.script, ...assets.styles].join(", ")}`);
-const site = siteOf(root, assets);
-for (const [address, text] of site.texts) put(address, text);
-say(`${site.pages} pages of docs/, ${site.sources} files and folders of code that they link to`);
-for (const [address, path] of site.pictures) cpSync(join(root, path), join(out, address));
-cpSync(join(root, "studio/src/frame/mark.svg"), join(out, assets.icon));
-say(`${site.pictures.size} pictures`);
-cpSync(laboratory, join(out, "laboratory"), { recursive: true });
-say("the laboratory, from dist/studio");
-const megabytes = (sizeOf(out) / 1_000_000).toFixed(1);
-say(`the site is in build/site: ${megabytes} MB, in ${((Date.now() - began) / 1_000).toFixed(1)} s`);
 
-if (process.argv.includes("--serve")) {
-  const server = await preview({
-    configFile: false,
-    root,
-    appType: "mpa",
-    build: { outDir: out },
-    preview: { host: "127.0.0.1", port: 4_400 },
+/** Returns the path of a program in site/node_modules. */
+function programOf(name: string, path: string): string {
+  try {
+    return join(dirname(createRequire(join(root, "site/package.json")).resolve(`${name}/package.json`)), path);
+  } catch {
+    return fail(`expected ${name} in site/node_modules: run \`npm ci --prefix site\``);
+  }
+}
+
+function run(program: string, words: readonly string[]): void {
+  execFileSync(process.execPath, [program, ...words], {
+    cwd: join(root, "site"),
+    stdio: ["ignore", "inherit", "inherit"],
   });
-  say(`read it at ${server.resolvedUrls?.local[0]}`);
-} else say("copy it to any static host, or read it by `npm run docs -- --serve`");
+}
+
+function sizeOf(folder: string, isCounted: (file: string) => boolean): number {
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(isCounted);
+  return files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
+}
+
+if (!existsSync(join(laboratory, "laboratory.html")))
+  fail("expected the laboratory in dist/studio: run `npm run build`");
+const began = Date.now();
+const [typedoc, vitepress] = [programOf("typedoc", "bin/typedoc"), programOf("vitepress", "bin/vitepress.js")];
+for (const folder of [pages, out]) rmSync(folder, { recursive: true, force: true });
+cpSync(join(root, "docs"), pages, {
+  recursive: true,
+  filter: (from) => !relative(join(root, "docs"), from).startsWith("internals"),
+});
+run(typedoc, ["--options", "typedoc.json", "--logLevel", "Error"]);
+cpSync(join(root, "studio/src/frame/mark.svg"), join(pages, "public/mark.svg"));
+run(vitepress, ["build", "."]);
+cpSync(laboratory, join(out, "laboratory"), { recursive: true });
+const megabytes = (sizeOf(out, () => true) / 1_000_000).toFixed(1);
+const count = readdirSync(out, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".html")).length;
+say(`the site is in build/site: ${count} pages, ${megabytes} MB, in ${((Date.now() - began) / 1_000).toFixed(1)} s`);
+if (process.argv.includes("--serve")) run(vitepress, ["serve", ".", "--port", "4400"]);

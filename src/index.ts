@@ -1,4 +1,15 @@
-/** Coterie for a Node process: a member of a cluster with its locks, elections, channels and shared state, and the contract of protocols. */
+/**
+ * Join a cluster from a Node process: locks, elections, shared state and channels.
+ *
+ * ```ts
+ * import { join } from "coterie";
+ *
+ * const member = await join({ id: 1, members: { 1: "127.0.0.1:7131" }, dataDir: "./data" });
+ * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
+ * ```
+ *
+ * @module coterie
+ */
 
 export type { Client, ClientStatus, ConnectOptions } from "./client/client.ts";
 export { connect, type NodeConnectOptions } from "./client/node.ts";

@@ -1,4 +1,4 @@
-/** What the gallery shows, made when the page is built, so that it is there before any algorithm is loaded. */
+/** Generates the contents of the gallery at build time, so that the page shows them before it loads an algorithm. */
 import { readdirSync, readFileSync } from "node:fs";
 import type { Plugin } from "vite";
 import { parseScenario } from "../src/experiment/scenario/parse.ts";
@@ -9,7 +9,7 @@ const MODULE = "virtual:catalogue";
 const NODES = 5;
 const folder = new URL("../scenarios/", import.meta.url);
 
-/** Gives `virtual:catalogue` to the page. */
+/** Returns a Vite plugin that provides the module `virtual:catalogue`. */
 export function catalogue(): Plugin {
   return {
     name: "catalogue",

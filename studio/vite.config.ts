@@ -13,12 +13,12 @@ export default defineConfig({
   build: {
     outDir: "../dist/studio",
     emptyOutDir: true,
-    // `light-dark()` must survive as it is: the theme switch sets `color-scheme` alone.
+    // Keep `light-dark()` in the CSS: the theme switch sets only `color-scheme`.
     target: "es2023",
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
     modulePreload: { polyfill: false },
     rolldownOptions: { input: [page("index.html"), page("laboratory.html")] },
   },
-  // For work on the page itself: `npx vite studio` beside a running `coterie up`.
+  // To develop the page, run `npx vite studio` together with `coterie up`.
   server: { proxy: { "/api": "http://127.0.0.1:7400" } },
 });

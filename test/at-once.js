@@ -1,6 +1,6 @@
 /**
- * Runs several commands at once, as `npm test` does before its tests. Says what each has said when it has ended, and ends with 1 if
- * one of them fails: node test/at-once.js 'COMMAND' 'COMMAND' …
+ * Runs several commands concurrently, as `npm test` does before its tests: node test/at-once.js 'COMMAND' 'COMMAND' …
+ * Prints the output of each when it has ended, and exits with 1 if one of them fails.
  */
 import { spawn } from "node:child_process";
 

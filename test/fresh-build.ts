@@ -1,6 +1,6 @@
 /**
- * Before tests that run what was built: a build that is older than its sources is said to be one. What it runs is not what
- * the sources say, and its failures would be riddles.
+ * Fails before tests that run the build if the build is older than its sources. An old build behaves differently from
+ * the sources, so its failures would be confusing.
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,14 +13,14 @@ export default function requireFreshBuild(): void {
   if (stale !== null) throw new Error(stale);
 }
 
-/** Each with a file that every build writes. */
+/** Builds, each with a file that it always writes. */
 const builds = [
   { built: "dist/cli/coterie.js", sources: ["src"] },
   { built: "build/bench/check.js", sources: ["src", "bench"] },
   { built: "dist/studio/index.html", sources: ["studio/src"] },
 ];
 
-/** What is to be done, or null if all that was built is younger than its sources. */
+/** Returns the instruction to build, or null if all builds are newer than their sources. */
 export function staleBuild(root: string): string | null {
   for (const { built, sources } of builds) {
     if (timeOf(join(root, built)) === null) return `expected ${built}, which is not there: run \`npm run build\``;

@@ -1,4 +1,7 @@
-/** Lines by folder, with and without tests: `npm run lines`, or `npm run lines -- REF` for another commit beside this one. */
+/**
+ * Counts lines by folder, with and without tests. Use `npm run lines`, or `npm run lines -- REF` to compare with a
+ * different commit.
+ */
 import { execFileSync } from "node:child_process";
 
 const CODE = /\.(ts|svelte|js|css|html|py|pml)$/;
@@ -7,7 +10,7 @@ const FOLDERS = ["src", "studio", "bench", "site", "examples", "skeletons", "tes
 
 const git = (...args) => execFileSync("git", args, { encoding: "utf8", maxBuffer: 1 << 28 });
 
-/** Of a commit: lines of code by folder, and of tests. */
+/** Returns the lines of code by folder, and the lines of tests, at a commit. */
 function linesAt(ref) {
   const tree = git("ls-tree", "-r", ref).trimEnd().split("\n");
   const files = tree.map((line) => /^\S+ blob (\S+)\t(.*)$/.exec(line)).filter((match) => match !== null);

@@ -1,7 +1,8 @@
 /**
- * Writes every generated page, list, picture and schema anew: what tests hold to the code, those tests write where
- * COTERIE_WRITE_PAGE=1 is set. `npm run pages` does all, `npm run pages -- costs pictures` those whose names contain a word.
- * Afterwards `git diff` shows what has changed. (Photographs of pages are taken by `npm run screenshots`.)
+ * Writes every generated page, list, picture and schema. The tests that compare them with the code write them if
+ * COTERIE_WRITE_PAGE=1 is set. `npm run pages` writes all of them, and `npm run pages -- costs pictures` those whose
+ * names contain one of the words. Afterwards, `git diff` shows the changes. (`npm run screenshots` takes the
+ * screenshots.)
  */
 import { execFileSync, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -11,7 +12,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const words = process.argv.slice(2);
 
-/** Every test that can write what it compares with. */
+/** Every test that can write the page it compares. */
 const all = ["src", "test"]
   .flatMap((folder) =>
     readdirSync(`${root}${folder}`, { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
@@ -29,7 +30,7 @@ if (stray.length > 0) {
 }
 const writers = all.filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
 
-/** Runs a command; what it printed is shown if it fails. */
+/** Runs a command, and shows its output if it fails. */
 function run(command, env) {
   return new Promise((resolve) => {
     const printed = [];

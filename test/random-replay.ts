@@ -1,17 +1,21 @@
 /**
- * Random tests have one seed, so that a change is refused for what it does and not by lot: two runs over the same code try
- * the same inputs. Fresh seeds are for `npm run test:random`, which gives each of its rounds one in `FC_SEED`.
+ * Gives random tests a fixed seed, so that a change fails because of its effects and not by chance: two runs over the
+ * same code try the same inputs. Fresh seeds are for `npm run test:random`, which sets `FC_SEED` for each of its
+ * rounds.
  *
- * They say with which command their failure is replayed, and `FC_SEED` and `FC_PATH` replay it: the seed is that of every
- * property of the tests that run, the path leads to the one counterexample. `test/random-soak` has their names noted, in a
- * file that `COTERIE_RANDOM_TESTS` says.
+ * A failure prints the command that replays it with `FC_SEED` and `FC_PATH`. The seed applies to all properties of the
+ * selected tests, and the path leads to one counterexample. `test/random-soak` records the names of random tests in the
+ * file named by `COTERIE_RANDOM_TESTS`.
  */
 import { relative } from "node:path";
 import fc from "fast-check";
 import { expect } from "vitest";
 import { noteRandomTest, patternOf } from "./random-seeds.ts";
 
-/** Any number would do. Another one is another sample; none is better for a test that a fresh seed makes fail. */
+/**
+ * An arbitrary number. A different seed gives a different sample. Do not change the seed because a test fails with a
+ * fresh one.
+ */
 const SEED = 20_150_103;
 
 const { FC_SEED: seed = SEED, FC_PATH: path } = process.env;
@@ -32,7 +36,7 @@ const reportReplay: Parameters<typeof fc.installGlobalPlugin>[0] = () => ({
   },
 });
 
-/** Files that share a process share fast-check. */
+/** Files that share a process also share fast-check. */
 const isInstalled = fc.readConfigureGlobal().seed !== undefined;
 if (!isInstalled) fc.installGlobalPlugin(reportReplay);
 

@@ -1,6 +1,6 @@
-/** What a program throws where nobody catches it: a test that expects some takes it, and nothing fails for it meanwhile. */
+/** Collects uncaught errors in a test that expects them, so that they do not fail the test run. */
 
-/** Errors that nobody caught while `body` ran, in their order. */
+/** Resolves with the uncaught errors that occurred while `body` ran, in order. */
 export async function uncaughtDuring(body: () => unknown): Promise<unknown[]> {
   const others = process.listeners("uncaughtException");
   const caught: unknown[] = [];
@@ -9,7 +9,7 @@ export async function uncaughtDuring(body: () => unknown): Promise<unknown[]> {
   process.on("uncaughtException", take);
   try {
     await body();
-    await new Promise((resolve) => setImmediate(resolve)); // Microtasks have run by then.
+    await new Promise((resolve) => setImmediate(resolve)); // Wait for pending microtasks.
   } finally {
     process.off("uncaughtException", take);
     for (const other of others) process.on("uncaughtException", other);

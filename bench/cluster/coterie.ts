@@ -1,4 +1,7 @@
-/** Ours: three members of `join()` in processes of their own, with the load in one of them; and members that `coterie node` runs. */
+/**
+ * Coterie as a measured system: three members created by `join()`, each in its own process, one of them generating the
+ * load; and members run by `coterie node`.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Throughput, throughputOf } from "../load.ts";
@@ -31,7 +34,7 @@ export class Coterie implements LedSystem {
     return this.#group.ids.map(String);
   }
 
-  /** The member whose own status names itself. */
+  /** Waits for a member that reports itself as the leader. */
   leader(): Promise<string> {
     return eventually("a leader", async () => {
       for (const id of this.#group.ids) if ((await this.#group.call(id, "standing")).leader === id) return String(id);
@@ -72,14 +75,14 @@ export class Coterie implements LedSystem {
 
 interface NodeOptions {
   readonly count: number;
-  /** Fields of the config file. */
+  /** Additional fields of the config file. */
   readonly fields?: object;
-  /** How many ports of each member are for other uses, and its arguments with these. */
+  /** The number of additional ports per member, and the arguments that use them. */
   readonly morePorts?: number;
   readonly args?: (...ports: readonly number[]) => readonly string[];
 }
 
-/** Members that `coterie node` runs, with journals. */
+/** Members run by `coterie node`, with journals. */
 export class NodeCluster extends Processes {
   readonly ids: readonly number[];
   readonly #ports: readonly number[];
@@ -92,7 +95,7 @@ export class NodeCluster extends Processes {
     this.#options = options;
   }
 
-  /** Starts all members; they may not serve yet. */
+  /** Starts all members without waiting until they serve requests. */
   static async start(options: NodeOptions, fieldsIn: (folder: string, ids: readonly number[]) => object = () => ({})) {
     const { count, fields, morePorts = 0, args = () => [] } = options;
     const cluster = new NodeCluster(options, await freePorts((2 + morePorts) * count));
@@ -109,7 +112,7 @@ export class NodeCluster extends Processes {
     return cluster;
   }
 
-  /** @param which 0 for other members, 1 for the admin pages, 2 and above for other uses */
+  /** @param which 0 for the address used by other members, 1 for the admin pages, 2 and above for additional ports */
   address(id: number, which: number): string {
     return `127.0.0.1:${this.#port(id, which)}`;
   }
@@ -118,7 +121,7 @@ export class NodeCluster extends Processes {
     return this.#ports[which * this.#options.count + id - 1] as number;
   }
 
-  /** The member whose status names itself, once one does. */
+  /** Waits for a member that reports itself as the leader. */
   leader(leaderIn: (status: never) => number | null): Promise<number> {
     return eventually("a leader", async () => {
       for (const id of this.ids) {
@@ -126,7 +129,7 @@ export class NodeCluster extends Processes {
           const signal = AbortSignal.timeout(STATUS_MS);
           const answer = await fetch(`http://${this.address(id, 1)}/status`, { signal });
           if (leaderIn((await answer.json()) as never) === id) return id;
-        } catch {} // It does not listen yet.
+        } catch {} // The member is not listening yet.
       }
       return null;
     });

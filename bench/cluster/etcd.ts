@@ -1,4 +1,6 @@
-/** etcd as Debian packages it, and our members that serve etcd's API. etcd's own client in Go loads both. */
+/**
+ * etcd from Debian's package, and our own members serving etcd's API. etcd's own Go client generates the load for both.
+ */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -11,22 +13,22 @@ import type { EtcdWork, LedSystem, System } from "./system.ts";
 
 const run = promisify(execFile);
 const GO = "/usr/lib/go-1.19/bin/go";
-/** What has been compiled before: etcd's client takes longer than all of ours. */
+/** The cache for Go builds: compiling etcd's client takes longer than compiling all of our code. */
 const CACHE = checkoutFile("build/go-cache");
 const MEMBERS = 3;
 const QUOTA_BYTES = 8_589_934_592;
 
-/** Why nothing in Go can be built here; null if it can. */
+/** Returns why Go programs cannot be built here, or null if they can. */
 export const goMissing = (): string | null =>
   existsSync(GO) ? null : "Go is not installed (Debian: golang-1.19-go golang-etcd-server-dev)";
 
-/** Builds a program with etcd's client, both as Debian packages them: without modules. */
+/** Builds a program that uses etcd's client, with Go and the client from Debian's packages and without modules. */
 export async function buildGo(source: string, program: string): Promise<void> {
   const env = { ...process.env, GOPATH: "/usr/share/gocode", GO111MODULE: "off", GOCACHE: CACHE };
   await run(GO, ["build", "-o", program, source], { env });
 }
 
-/** Why etcd cannot be measured here; null if it can. */
+/** Returns why etcd cannot be measured here, or null if it can. */
 export async function etcdMissing(): Promise<string | null> {
   return (await etcdVersion()) === null ? "etcd is not installed (Debian: etcd-server)" : goMissing();
 }
@@ -40,7 +42,10 @@ async function etcdVersion(): Promise<string | null> {
   }
 }
 
-/** By endpoints `host:port`: of the leader, and of the member where a watcher is. */
+/**
+ * Endpoints have the form `host:port`. `leader` is the leader's endpoint, and `watched` is the one that the watcher
+ * uses.
+ */
 type Load = (leader: string, watched: string, work: EtcdWork, inFlight: number, ms: number) => Promise<Throughput>;
 
 async function builtLoad(folder: string): Promise<Load> {
@@ -130,7 +135,10 @@ export class Etcd extends Processes implements LedSystem, System<EtcdWork> {
   }
 }
 
-/** By etcd's JSON gateway. @returns null if there is no good answer in time */
+/**
+ * Sends a request through etcd's JSON gateway.
+ * @returns null unless a successful answer arrives in time
+ */
 async function posted(client: string, path: string, body: object, timeoutMs: number): Promise<unknown> {
   try {
     const request = { method: "POST", body: JSON.stringify(body), signal: AbortSignal.timeout(timeoutMs) };
@@ -146,13 +154,16 @@ interface Status {
   readonly header?: { readonly member_id?: string };
 }
 
-/** @param client `host:port`. @returns false as well if it does not answer */
+/**
+ * @param client `host:port`
+ * @returns false if this member is not the leader or does not answer
+ */
 export async function leadsAt(client: string): Promise<boolean> {
   const status = (await posted(client, "maintenance/status", {}, 1_000)) as Status | null;
   return status?.leader !== undefined && status.leader === status.header?.member_id;
 }
 
-/** Ours, as `coterie node --etcd` runs them. */
+/** Our members, run by `coterie node --etcd`. */
 export class CoterieServingEtcd implements System<EtcdWork> {
   readonly name = OURS;
   readonly #cluster: NodeCluster;

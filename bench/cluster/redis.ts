@@ -1,6 +1,7 @@
 /**
- * Redis as Debian packages it, one server: with replicas it acknowledges before they have the write, and may lose it. What it
- * acknowledges here is on its disk. The load is by `ioredis`, which sends in one write what one turn of the loop asks for.
+ * Redis from Debian's package, as a single server: with replicas, it acknowledges writes before the replicas have them,
+ * and may lose them. Here, acknowledged writes are on its disk. The client, `ioredis`, sends all requests from one
+ * event-loop turn in a single write.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -12,11 +13,11 @@ import type { System, Work } from "./system.ts";
 const run = promisify(execFile);
 const PROGRAM = "redis-server";
 const LOCK_MS = 10_000;
-/** Redis does not notify of a free lock: clients poll. */
+/** Redis does not notify clients when a lock is released, so they poll at this interval. */
 const RETRY_MS = 1;
 const RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end";
 
-/** Null: it is not installed. */
+/** Returns the version of Redis, or null if it is not installed. */
 export async function redisVersion(): Promise<string | null> {
   try {
     const { stdout } = await run(PROGRAM, ["--version"]);
@@ -36,7 +37,7 @@ export class Redis extends Processes implements System<Exclude<Work, "watch">> {
   ) {
     super("redis");
     this.#client = new Client(port, "127.0.0.1", { enableAutoPipelining: true });
-    this.#client.on("error", () => {}); // It listens a moment later.
+    this.#client.on("error", () => {}); // The server may not be listening yet.
   }
 
   static async start(): Promise<Redis> {

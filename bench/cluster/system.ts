@@ -1,4 +1,4 @@
-/** What is measured, ours or a peer's: members on loopback that keep what they are given on disk. */
+/** A measured system, either ours or a peer's: members on loopback with durable data. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Throughput } from "../load.ts";
 
@@ -6,43 +6,48 @@ export type Work =
   | "write"
   | "read"
   | "lock"
-  /** One write through the leader after the other, each timed until a watcher at another member has it. */
+  /** Sequential writes through the leader, each timed until a watcher on another member receives it. */
   | "watch";
-/** Of etcd's API also reads that may be late, and locks that each have a session of their own. */
+/** Work for etcd's API, which also includes reads that may be stale, and locks with one session each. */
 export type EtcdWork = Work | "serializable-read" | "session-lock";
 
 export interface System<W = Work> {
   readonly name: string;
-  /** False: it cannot do `watch`. */
+  /** Whether it supports `watch`. Default: true. */
   readonly hasWatches?: boolean;
-  /** A number of clients at the leader, each with one request under way. */
+  /** Runs `inFlight` clients against the leader, each with one request in flight. */
   load(work: W, inFlight: number, ms: number): Promise<Throughput>;
-  /** Of all members together. */
+  /** Returns the total resident memory of all members. */
   residentBytes(): number;
 }
 
-/** With members of which one leads. */
+/** A system whose members elect a leader. */
 export interface LedSystem extends System {
   readonly members: readonly string[];
-  /** The member that leads, once one does. */
+  /** Waits for a member that is the leader. */
   leader(): Promise<string>;
-  /** One write through that member. @returns whether it was accepted in time. */
+  /**
+   * Sends a single write through a member.
+   * @returns whether it was accepted in time
+   */
   write(member: string, timeoutMs: number): Promise<boolean>;
   signal(member: string, signal: NodeJS.Signals): void;
-  /** A member that was killed runs again. */
+  /** Restarts a killed member. */
   restart(member: string): Promise<void>;
 }
 
 const WRITE_EVERY_MS = 10;
-/** A write that has no answer by then is given up; others are on their way. */
+/** The timeout for a write. Other writes are in flight at the same time. */
 const WRITE_MS = 2_000;
 const PATIENCE_MS = 30_000;
 
-/** From the signal to the leader until a write through another member is accepted, in milliseconds. */
+/**
+ * Measures the time in milliseconds from when the leader is signaled until a write through another member is accepted.
+ */
 export async function failOver(system: LedSystem, signal: "SIGKILL" | "SIGSTOP"): Promise<number> {
   const leader = await system.leader();
   const others = system.members.filter((member) => member !== leader);
-  for (const member of others) await system.write(member, WRITE_MS); // All connections are open.
+  for (const member of others) await system.write(member, WRITE_MS); // This opens all connections.
   const began = performance.now();
   system.signal(leader, signal);
   const took = await firstAccepted(system, others, began);

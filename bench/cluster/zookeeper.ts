@@ -1,6 +1,6 @@
 /**
- * ZooKeeper as Debian packages it: three servers on loopback. The load is by our own client of its protocol, on a connection for each
- * 32 clients. It has no linearizable read but a write: reads are those that the leader answers, and may be late.
+ * ZooKeeper from Debian's package: three servers on loopback. Our own client for its protocol generates the load, with
+ * one connection per 32 clients. Only writes are linearizable: reads go to the leader and may be stale.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -31,10 +31,10 @@ interface Ports {
 export const isZookeeperInstalled = (): boolean => existsSync(JAR) && existsSync(JAVA);
 
 export class Zookeeper extends Processes implements LedSystem {
-  /** With its version, once it runs. */
+  /** The name, which includes the version once the servers are running. */
   name = "ZooKeeper";
   readonly #servers: readonly Ports[];
-  /** By the server's name, the first of them for single requests. */
+  /** Connections by server name. The first one for each server is for single requests. */
   readonly #connections = new Map<string, ZookeeperConnection[]>();
 
   private constructor(ports: readonly number[]) {
@@ -114,7 +114,7 @@ export class Zookeeper extends Processes implements LedSystem {
     return this.#servers.find((server) => server.name === name) as Ports;
   }
 
-  /** At least `count` connections to a server; those that have ended are replaced. */
+  /** Returns at least `count` open connections to a server, replacing closed ones. */
   async #connected(name: string, count: number): Promise<readonly ZookeeperConnection[]> {
     const open = (this.#connections.get(name) ?? []).filter(({ isOver }) => !isOver);
     this.#connections.set(name, open);
@@ -122,7 +122,7 @@ export class Zookeeper extends Processes implements LedSystem {
     return open;
   }
 
-  /** A server that has just begun gives no session yet. */
+  /** Opens a connection. Retries, because a server that has just started does not accept sessions yet. */
   async #connection(name: string): Promise<ZookeeperConnection> {
     const until = performance.now() + PATIENCE_MS;
     for (;;) {
@@ -136,7 +136,10 @@ export class Zookeeper extends Processes implements LedSystem {
     }
   }
 
-  /** The recipe of its documentation: one with a number behind its name for each who wants it; each waits for the one before. */
+  /**
+   * Measures ZooKeeper's documented lock recipe: one sequential node per waiter, with each waiting for the previous
+   * one.
+   */
   async #locked(leader: string, inFlight: number, ms: number): Promise<Throughput> {
     const sessions = await Promise.all(Array.from({ length: inFlight }, () => this.#connection(leader)));
     const found = await loadOf(inFlight, ms, async (client) => {
@@ -155,7 +158,7 @@ export class Zookeeper extends Processes implements LedSystem {
     const [writer] = (await this.#connected(leader, 1)) as [ZookeeperConnection];
     const watcher = await this.#connection(other);
     const path = "/watched";
-    await put(watcher, path, "0"); // The server has applied a write that it acknowledged; other servers may lag.
+    await put(watcher, path, "0"); // This server has applied every acknowledged write; other servers may lag behind.
     const took: number[] = [];
     const began = performance.now();
     for (let turn = 1; performance.now() - began < ms; turn++) {
@@ -164,7 +167,7 @@ export class Zookeeper extends Processes implements LedSystem {
       const since = performance.now();
       await put(writer, path, String(turn));
       await changed;
-      await watcher.done({ type: "get", path, isWatched: false }); // A notification has no value.
+      await watcher.done({ type: "get", path, isWatched: false }); // A notification does not contain the value.
       took.push(performance.now() - since);
     }
     watcher.end();
@@ -177,7 +180,7 @@ async function put(connection: ZookeeperConnection, path: string, data: string):
   if (code !== OK) await connection.done({ type: "create", path, data, kind: "persistent" }, NODE_EXISTS);
 }
 
-/** Resolves once no smaller one is there. */
+/** Waits until no node has a smaller number. */
 async function turnOf(connection: ZookeeperConnection, path: string): Promise<void> {
   const own = path.slice(LOCK_PATH.length + 1);
   for (;;) {
@@ -193,7 +196,10 @@ async function turnOf(connection: ZookeeperConnection, path: string): Promise<vo
   }
 }
 
-/** Of a word of four letters. @returns nothing, if it is away */
+/**
+ * Sends a four-letter command.
+ * @returns the answer, or an empty string if the server does not respond
+ */
 export const answerOf = (port: number, word: string): Promise<string> =>
   new Promise((resolve) => {
     let text = "";

@@ -1,4 +1,7 @@
-/** Both ends of the host benchmark: bare echoes, and hosts that run a protocol of pings and pongs. As a process: the end that answers. */
+/**
+ * Both ends of the host benchmark: bare echoes, and hosts of a ping-pong protocol. When run as a process, this file is
+ * the answering end.
+ */
 import { createServer, type Socket } from "node:net";
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
 import { natural, text, variants } from "../../src/core/shape.ts";
@@ -11,13 +14,14 @@ import { GroupIdentity } from "../../src/runtime/transport/identity.ts";
 import { tcpTransport } from "../../src/runtime/transport/tcp.ts";
 import { serve } from "../workers.ts";
 
-/** With 5 bytes of frame and about 10 of count, type and number, one message takes about as many bytes as the echo's. */
+/** With 5 bytes of framing and about 10 bytes for count, type and number, a message is about as long as the echo's. */
 const PAYLOAD = "x".repeat(48);
 export const MESSAGE_BYTES = PAYLOAD.length + 16;
 
 /**
- * In bulk it moves bytes and never looks at them, which no program that has messages can do. By message it cuts the stream into
- * messages of a fixed size, the least that such a program does, and writes each back by itself, corked so that they leave together.
+ * `bulk` returns bytes without parsing them, which is faster than any program that handles messages can be. `message`
+ * does the minimum that such a program must do: it splits the stream into messages of a fixed size and writes each of
+ * them separately, corked so that they are sent together.
  */
 export type EchoStyle = "bulk" | "message";
 
@@ -47,7 +51,7 @@ export function echo(socket: Socket, style: EchoStyle, onMessages: (count: numbe
 type Message = { type: "ping"; count: number; payload: string } | { type: "pong"; count: number; payload: string };
 type PingPong = { state: object; message: Message; command: { type: "ping"; count: number } };
 
-/** Node 0 pings, node 1 answers each ping with a pong that carries it back. */
+/** Creates the ping-pong protocol: node 0 pings, and node 1 answers each ping with a pong that returns the payload. */
 function pingPong(onPong: () => boolean): Protocol<PingPong> {
   const fields = { count: natural, payload: text(1_024) };
   return {
@@ -69,7 +73,10 @@ function pingPong(onPong: () => boolean): Protocol<PingPong> {
   };
 }
 
-/** Opens a host. @param onPong returns whether it pings again */
+/**
+ * Opens a host.
+ * @param onPong returns whether to ping again
+ */
 export async function openHost(self: NodeId, ports: readonly [number, number], onPong: () => boolean) {
   const protocol = pingPong(onPong);
   const fail = (error: Error): never => {
@@ -112,7 +119,7 @@ const calls = {
     new Promise((resolve) => {
       const server = createServer((socket) => {
         echo(socket, style, () => true);
-        socket.on("error", () => socket.destroy()); // The other end closes after a round.
+        socket.on("error", () => socket.destroy()); // The other end closes the connection after a round.
       });
       server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port));
     }),

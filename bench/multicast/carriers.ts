@@ -1,32 +1,35 @@
-/** The three ways in which a process of the benchmark sends to all others and receives from them. */
+/** The transports that the multicast benchmark compares: a channel, bare `node:net` and bare `node:dgram`. */
 import { createSocket } from "node:dgram";
 import { createServer, connect as dial, type Socket } from "node:net";
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import type { Member } from "../../src/cluster/services/api.ts";
 import type { ChannelOptions } from "../../src/cluster/services/channel-api.ts";
 
-/** Member `self` of as many as there are addresses. */
+/** The options for member `self`. There are as many members as addresses. */
 export interface MemberOptions {
   readonly self: number;
-  /** For `join()`. */
+  /** Addresses for `join()`. */
   readonly members: Readonly<Record<number, string>>;
   readonly dataDir: string;
   readonly multicast: { readonly group: string; readonly port: number; readonly interface: string };
-  /** For the bare fan-out over `node:net` and `node:dgram`. */
+  /** Ports for the bare fan-out over `node:net` and `node:dgram`. */
   readonly barePorts: readonly number[];
 }
 
-/** What carries the messages: a channel, or a bare fan-out without order, repair or handshake. */
+/** How messages are transported: over a channel, or by a bare fan-out without ordering, repair or a handshake. */
 export type Way =
   | { readonly kind: "channel"; readonly name: string; readonly options: ChannelOptions }
   | { readonly kind: "net" | "net-batches" | "dgram" };
 
 export interface Carrier {
-  /** Resolves when the message is settled. */
+  /**
+   * Sends one message. On a channel, resolves when `Channel.send()` does. Otherwise, resolves when the message has been
+   * passed to the sockets.
+   */
   send(payload: string): Promise<unknown>;
   /**
-   * Sends payload after payload while there is one, as fast as that makes sense; resolves once all are settled. Without it,
-   * many are kept on their way.
+   * Sends payloads as fast as the carrier can, until `next` returns null. Resolves once all of them have been sent. If
+   * a carrier does not have this method, the benchmark keeps many messages in flight instead.
    */
   sendAll?(next: () => string | null): Promise<void>;
   close(): Promise<void>;
@@ -57,14 +60,15 @@ async function channel(
 
 const WAIT_MS = 20;
 const LENGTH_BYTES = 4;
-/** Between two payloads of one frame; it is in none. */
+/** Separates two payloads in the same frame. Payloads do not contain it. */
 const SEPARATOR = "\n";
-/** What one turn sends before others may have theirs. */
+/** The maximum number of bytes sent in one turn of the event loop. */
 const TURN_BYTES = 60_000;
 
 /**
- * A connection to each. Every message is framed by its length, the least that a program with messages can do; or all that a turn
- * sends is one frame, the most that it can.
+ * Opens a bare fan-out with one TCP connection per member. With `isByMessage`, every message has its own
+ * length-prefixed frame, which is the least that a program with messages must do. Otherwise, one frame contains all
+ * messages from a turn, which is the most that batching can do.
  */
 async function bareNet({ self, barePorts }: MemberOptions, isByMessage: boolean, arrived: Arrived): Promise<Carrier> {
   const incoming = new Set<Socket>();
@@ -125,7 +129,9 @@ function framed(payload: string): Buffer {
 const drained = (socket: Socket): Promise<unknown> =>
   socket.writableNeedDrain ? new Promise((resolve) => socket.once("drain", resolve)) : Promise.resolve();
 
-/** The first character of a payload says who sent it, since bare fan-outs have no other header. */
+/**
+ * The first character of payloads from member 0. It identifies the sender, since bare fan-outs have no other header.
+ */
 export const FIRST_SENDER = 65;
 
 async function dialled(port: number): Promise<Socket> {
@@ -136,7 +142,7 @@ async function dialled(port: number): Promise<Socket> {
       socket.once("error", () => resolve(false));
     });
     if (isOpen) return socket.setNoDelay(true);
-    await sleep(WAIT_MS); // Its process has not come so far yet.
+    await sleep(WAIT_MS); // The other process is not listening yet.
   }
 }
 
@@ -158,12 +164,12 @@ function readFrames(socket: Socket, onFrame: (payload: string) => void): void {
 
 const BARE_GROUP = "239.192.7.8";
 const BUFFER_BYTES = 4 * 1024 * 1024;
-/** On their way at most: as many of a sender's own messages as have not come back to it yet. */
+/** The maximum number of a sender's own messages that have not come back to it yet. */
 const DATAGRAMS = 128;
-/** Those that do not come back within this are lost. */
+/** Messages that do not come back within this time are considered lost. */
 const LOST_MS = 50;
 
-/** One datagram a message, for all receivers, and nothing that makes up for a loss. */
+/** Opens a bare fan-out with one datagram per message for all receivers, without repairing losses. */
 async function bareDgram({ self, barePorts }: MemberOptions, arrived: Arrived): Promise<Carrier> {
   const [port] = barePorts;
   const ear = createSocket({ type: "udp4", reuseAddr: true, recvBufferSize: BUFFER_BYTES });
@@ -202,7 +208,10 @@ async function bareDgram({ self, barePorts }: MemberOptions, arrived: Arrived): 
   };
 }
 
-/** What has arrived, and in which order: a hash after each `MARK_EVERY` messages, and after the last one. */
+/**
+ * The received messages: their count, and a hash of their order after every `MARK_EVERY` messages and after the last
+ * one.
+ */
 export interface Sequence {
   readonly count: number;
   readonly marks: readonly number[];
@@ -211,7 +220,7 @@ export interface Sequence {
 
 export const MARK_EVERY = 16;
 
-/** Whether all are the same, as far as the shortest goes. */
+/** Returns whether all sequences are equal up to the end of the shortest one. */
 export function sameOrder(sequences: readonly Sequence[]): boolean {
   const counts = sequences.map(({ count }) => count);
   const last = Math.floor(Math.min(...counts) / MARK_EVERY) - 1;

@@ -1,4 +1,4 @@
-/** One process of `coterie bench multicast`: joins, sends as requested, counts and times what arrives. */
+/** A process started by `coterie bench multicast`: joins, sends on request, and counts and times incoming messages. */
 import { join } from "../../src/cluster/join.ts";
 import type { Member } from "../../src/cluster/services/api.ts";
 import { serve, sharedNowMs } from "../workers.ts";
@@ -12,11 +12,14 @@ import {
   type Way,
 } from "./carriers.ts";
 
-/** Enough for the batches to grow, and less than may wait. */
+/** The number of messages in flight: enough for batches to grow, but below the limit on waiting messages. */
 const IN_FLIGHT = 8_000;
-/** After this many messages the clock is read. */
+/** The clock is read once for this many messages. */
 const READ_EVERY = 32;
-/** How long after the last arrival no more are awaited: bare datagrams get lost, and so do members of a group. */
+/**
+ * How long after the last arrival the missing messages are considered lost. Datagrams can be lost, and members can
+ * leave a group.
+ */
 const QUIET_MS = { lossy: 300, reliable: 3_000 };
 const SPACE = 32;
 const FILLING = "x".repeat(64 * 1024);
@@ -47,7 +50,7 @@ function callsOf(options: MemberOptions, member: Member) {
         isNoted = false;
       });
     isNoted = true;
-    // Which messages, in which order: the sender and its number, folded into 32 bits.
+    // Hash the order of messages: combine each sender and number into a 32-bit hash.
     for (let i = 0, unit = 0; unit !== SPACE && i < payload.length; i++) {
       unit = payload.charCodeAt(i);
       order = (Math.imul(order, 31) + unit) | 0;
@@ -55,13 +58,13 @@ function callsOf(options: MemberOptions, member: Member) {
     if (count % MARK_EVERY === 0) marks.push(order);
   }
 
-  /** Of exactly that many bytes: the sender, a number, filling. */
+  /** Returns a payload of exactly this length, consisting of sender, number and padding. */
   function payloadOf(number: number | string, bytes: number): string {
     const head = `${initial}${number} `;
     return head + FILLING.slice(0, bytes - head.length);
   }
 
-  /** Resolves once that many have arrived, or when no more come. */
+  /** Waits until this many messages have arrived, or no more are arriving. */
   async function until(total: number, arrivals: () => number): Promise<void> {
     let [before, sinceMs] = [arrivals(), performance.now()];
     while (arrivals() < total) {
@@ -74,10 +77,13 @@ function callsOf(options: MemberOptions, member: Member) {
   return {
     async open(way: Way): Promise<void> {
       isLossy = way.kind === "dgram";
-      [count, lastMs, order, marks, isPacing] = [0, 0, 0, [], false]; // Others may begin their load before this member does.
+      [count, lastMs, order, marks, isPacing] = [0, 0, 0, [], false]; // Other members may begin their load earlier.
       carrier = await carrierOf(way, options, member, arrived);
     },
-    /** Sends until the time is over, and one message at least. @returns how many there were, once all are settled */
+    /**
+     * Sends messages until the time is over, but at least one.
+     * @returns the number of messages, once all of them have been sent
+     */
     async load(bytes: number, ms: number, sends: boolean): Promise<number> {
       began = performance.now();
       cpuBefore = process.cpuUsage();
@@ -92,17 +98,23 @@ function callsOf(options: MemberOptions, member: Member) {
       await (by.sendAll?.(next) ?? keepFlying(by, next));
       return sent;
     },
-    /** Resolves once that many have arrived; `ms` from the beginning of the load to the last arrival, `cpuMs` of this process. */
+    /**
+     * Waits for this many messages. `ms` is the time from the start of the load to the last arrival, and `cpuMs` is
+     * this process's CPU time.
+     */
     async arrivals(total: number): Promise<Sequence & { readonly ms: number; readonly cpuMs: number }> {
       await until(total, () => count);
       const { user, system } = process.cpuUsage(cpuBefore);
       return { count, marks, order, ms: lastMs, cpuMs: (user + system) / 1_000 };
     },
-    /** From now on the age of each message of others is kept. */
+    /** Starts recording the age of each message from other members. */
     listen(): void {
       [ages, isPacing] = [[], true];
     },
-    /** Sends at a pace, and one message at least. @returns how many there were */
+    /**
+     * Sends messages at fixed intervals, but at least one.
+     * @returns the number of messages
+     */
     async pace(bytes: number, ms: number, everyMs: number, sends: boolean): Promise<number> {
       paced = 0;
       if (!sends) return 0;
@@ -121,7 +133,10 @@ function callsOf(options: MemberOptions, member: Member) {
       await Promise.allSettled(pending);
       return paced;
     },
-    /** Resolves once all that was sent at a pace has arrived. */
+    /**
+     * Waits until all paced messages have arrived.
+     * @returns their ages
+     */
     async ages(total: number): Promise<number[]> {
       await until(total - paced, () => ages.length);
       return ages;
@@ -133,7 +148,7 @@ function callsOf(options: MemberOptions, member: Member) {
   };
 }
 
-/** Keeps many messages on their way. */
+/** Keeps many messages in flight. */
 function keepFlying(by: Carrier, next: () => string | null): Promise<void> {
   let [flying, isOver] = [0, false];
   return new Promise((resolve) => {
@@ -148,7 +163,7 @@ function keepFlying(by: Carrier, next: () => string | null): Promise<void> {
         isOver = payload === null;
         if (payload === null) return;
         flying += 1;
-        by.send(payload).then(landed, landed); // What has failed is missing in the count of arrivals.
+        by.send(payload).then(landed, landed); // Failed messages show up in the count of arrivals.
       }
     };
     fill();

@@ -1,4 +1,4 @@
-/** Three members in processes of their own, which can be killed, paused and started again. */
+/** Three members in separate processes, which can be killed, paused and restarted. */
 import { join } from "node:path";
 import type { Timing } from "../../src/cluster/services/timing.ts";
 import { eventually, freePorts, sharedNowMs, Workers, within } from "../workers.ts";
@@ -6,7 +6,7 @@ import type { Calls, MemberOptions, Notification, Standing } from "./member.ts";
 
 const IDS = [1, 2, 3] as const;
 
-/** What happens to a member. */
+/** An incident that happens to a member. */
 export type Incident = "SIGKILL" | "SIGSTOP" | "leave()";
 
 export class Group extends Workers<Calls, Notification> {
@@ -25,8 +25,8 @@ export class Group extends Workers<Calls, Notification> {
   }
 
   /**
-   * Starts the members and waits until the log has a leader and the channel has a view of all. A port that was free may be taken
-   * before its member listens: then others are tried.
+   * Starts the members and waits until the log has a leader and the channel has a view with all members. Retries with
+   * different ports, because another program may take a free port before the member listens on it.
    */
   static async of(timing: Timing, attempts = 3): Promise<Group> {
     const group = new Group(timing, await freePorts(IDS.length));
@@ -51,7 +51,7 @@ export class Group extends Workers<Calls, Notification> {
     this.start(id, options);
   }
 
-  /** The next notification that fits, from now on. */
+  /** Resolves with the next matching notification. */
   next(what: string, fits: (from: number, notification: Notification) => boolean): Promise<Notification> {
     return within(what, (resolve) => {
       const waiting = (from: number, notification: Notification): void => {
@@ -63,7 +63,7 @@ export class Group extends Workers<Calls, Notification> {
     });
   }
 
-  /** Resolves once all members reach each other, agree on the leader of the log, and are in the same view. */
+  /** Waits until all members can reach each other, agree on the leader of the log, and are in the same view. */
   settled(): Promise<Standing & { readonly leader: number }> {
     return eventually("agreement of all members on leader and view", async () => {
       const [first, ...others] = await Promise.all(IDS.map((id) => this.call(id, "standing")));
@@ -75,7 +75,10 @@ export class Group extends Workers<Calls, Notification> {
     });
   }
 
-  /** When it happened, on the shared clock; `over` resolves with how long a member took to leave. */
+  /**
+   * Makes the incident happen to a member. `atMs` is the time of the incident on the shared clock; `over` resolves with
+   * the duration of the leave.
+   */
   inflict(incident: Incident, id: number): { readonly atMs: number; readonly over: Promise<number | null> } {
     const atMs = sharedNowMs();
     if (incident === "leave()") return { atMs, over: this.call(id, "leave") };
@@ -83,7 +86,7 @@ export class Group extends Workers<Calls, Notification> {
     return { atMs, over: Promise.resolve(null) };
   }
 
-  /** After an incident: the member runs again. */
+  /** Restarts or resumes the member after an incident. */
   async repair(incident: Incident, id: number): Promise<void> {
     if (incident === "SIGSTOP") return this.signal(String(id), "SIGCONT");
     this.signal(String(id), "SIGKILL");

@@ -1,4 +1,7 @@
-/** Sections `fail-over` and `stalls`: what becomes of a leadership, a lock and a place in a view while their member is away. */
+/**
+ * The sections `fail-over` and `stalls`: what happens to a member's leadership, lock and view membership while the
+ * member is stopped.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Timing } from "../../src/cluster/services/timing.ts";
 import { progress } from "../command-line.ts";
@@ -9,17 +12,20 @@ import type { Notification, Tenure } from "./member.ts";
 
 const INCIDENTS: readonly Incident[] = ["SIGKILL", "SIGSTOP", "leave()"];
 const TENURES: readonly Tenure[] = ["leads", "holds"];
-/** Leases are renewed a few times before something happens; at different moments of their renewal. */
+/**
+ * Pauses before an incident. They last a few lease renewals plus different fractions of one, so that incidents occur at
+ * different moments of a renewal.
+ */
 const CALM_MS: readonly number[] = [300, 340, 380, 320, 360];
-/** After a pause, until its consequences have begun. */
+/** How long it takes after a pause until its consequences have begun. */
 const AFTERMATH_MS = 1_000;
-/** The first grants under the new leader count as well. */
+/** Extra time for the first grants under the new leader, which are also counted. */
 const MORE_TURNS_MS = 300;
 const LEADER_ROW = "leader of the log, until the next grant";
 
 type Add = (what: string, ms: number) => void;
 
-/** One member leads, holds a lock and is in the view; the others, which are returned, compete for both. */
+/** Makes one member lead, hold a lock and be in the view, while the others compete with it. Returns the others. */
 async function occupied(group: Group, name: string, victim: number, round: number): Promise<readonly number[]> {
   const others = group.ids.filter((id) => id !== victim);
   const had = TENURES.map((kind) =>
@@ -36,7 +42,10 @@ async function freed(group: Group, name: string, ids: readonly number[]): Promis
   for (const kind of TENURES) await Promise.all(ids.map((id) => group.call(id, "giveUp", kind, name)));
 }
 
-/** From the incident until others lead, hold the lock, and are all in a view without the member. */
+/**
+ * Measures the time from the incident until another member leads, another holds the lock, and all the others have a
+ * view without the stopped member.
+ */
 async function failOver(group: Group, incident: Incident, round: number, add: Add): Promise<void> {
   const { leader } = await group.settled();
   const victim = group.ids.find((id) => id !== leader) as number;
@@ -59,7 +68,7 @@ async function failOver(group: Group, incident: Incident, round: number, add: Ad
   await freed(group, name, incident === "SIGSTOP" ? group.ids : others);
 }
 
-/** The longest that another member waits for a lock, which it takes and gives back all the time. */
+/** Measures the longest time that another member waits while it continuously acquires and releases a lock. */
 async function leaderFailOver(group: Group, incident: Incident, round: number): Promise<number> {
   const { leader } = await group.settled();
   const client = group.ids.find((id) => id !== leader) as number;
@@ -77,7 +86,9 @@ async function leaderFailOver(group: Group, incident: Incident, round: number): 
   return longestGapMs;
 }
 
-/** A new group for each measurement: a detector that has been wrong waits longer from then on. */
+/**
+ * Runs a measurement in a new group, because a failure detector that was once wrong uses a longer timeout from then on.
+ */
 async function withGroup<T>(timing: Timing, measure: (group: Group) => Promise<T>): Promise<T> {
   const group = await Group.of(timing);
   const found = await measure(group);
@@ -97,7 +108,10 @@ export async function failOvers(rounds: number): Promise<Rows> {
   return rows;
 }
 
-/** Stops a member for some time. Whether it still leads, holds its lock, and is in the same view. */
+/**
+ * Stops a member for some time. Returns whether it is still the leader, still holds its lock, and is still in the same
+ * view.
+ */
 async function survives(
   group: Group,
   victim: number,
@@ -118,7 +132,7 @@ async function survives(
   return { leadership, lock, "place in the view": viewThen === view };
 }
 
-/** Both followers of the log are paused once, then a new group begins. */
+/** Pauses each follower of the log once, and then starts a new group. */
 export async function stalls(timing: Timing, stallsMs: readonly number[], rounds: number): Promise<Rows> {
   const rows = new Rows(`stalls, ${timing}`);
   for (const stallMs of stallsMs)

@@ -1,4 +1,7 @@
-/** One process of `coterie bench services`: joins, does what it is called for, and notifies when it leads, holds a lock, has a view. */
+/**
+ * A process started by `coterie bench services`: joins, executes calls, and sends notifications when it becomes the
+ * leader, acquires a lock or has a new view.
+ */
 import { join } from "../../src/cluster/join.ts";
 import type { Grant, Leadership, Member } from "../../src/cluster/services/api.ts";
 import type { Channel, ChannelOptions } from "../../src/cluster/services/channel-api.ts";
@@ -13,15 +16,15 @@ export interface MemberOptions {
   readonly timing: Timing;
 }
 
-/** `atMs`: on the clock that all processes of the machine share. */
+/** A notification. `atMs` is measured on a clock that all processes on the machine share. */
 export type Notification =
   | { readonly is: Tenure; readonly name: string; readonly atMs: number }
   | { readonly is: "view"; readonly members: readonly number[]; readonly atMs: number };
 
-/** A member leads an election, or holds a lock. */
+/** Leadership in an election, or possession of a lock. */
 export type Tenure = "leads" | "holds";
 
-/** What a member knows of the cluster. `view` is that of the channel `room`, which is open from the start. */
+/** How a member sees the cluster. `view` refers to the channel `room`, which is open from the start. */
 export interface Standing {
   readonly reachable: number;
   /** The leader of the replicated log. */
@@ -31,7 +34,7 @@ export interface Standing {
   readonly isInView: boolean;
 }
 
-/** An attempt to lead or to hold a lock, for as long as it lasts. */
+/** An attempt to lead or to hold a lock, including the time for which it succeeds. */
 interface Candidacy {
   tenure: Grant | Leadership | null;
   /** How often it succeeded. */
@@ -41,7 +44,7 @@ interface Candidacy {
 }
 
 const PAYLOAD = "x".repeat(100);
-/** Enough for batches to grow, and less than may wait. */
+/** The number of messages in flight: enough for batches to grow, but below the limit on waiting messages. */
 const MANY = 2_000;
 const WATCHED = "watched";
 
@@ -91,19 +94,22 @@ function callsOf(member: Member) {
       await channels.get(name)?.close();
       channels.delete(name);
     },
-    /** Waits for each message before the next one is sent, or has many on their way. */
+    /** Sends one message at a time, or keeps many of them in flight. */
     send(name: string, options: ChannelOptions, howMany: "one" | "many", ms: number): Promise<Throughput> {
       const channel = open(name, options);
       return loadOf(howMany === "one" ? 1 : MANY, ms, () => channel.send(PAYLOAD));
     },
-    /** Opens a channel that is nowhere yet. @returns how long it takes until one message is sent. */
+    /**
+     * Opens a new channel and sends one message.
+     * @returns the time until the message has been sent
+     */
     async firstSend(name: string, options: ChannelOptions): Promise<number> {
       const began = performance.now();
       await open(name, options).send(PAYLOAD);
       return performance.now() - began;
     },
 
-    /** Tries to lead, or to hold the lock, until `giveUp`. */
+    /** Tries to lead, or to hold the lock, until `giveUp` is called. */
     seek(kind: Tenure, name: string): void {
       const mine: Candidacy = { tenure: null, times: 0, end: new AbortController(), over: Promise.resolve() };
       const { signal } = mine.end;
@@ -120,7 +126,7 @@ function callsOf(member: Member) {
         kind === "leads"
           ? member.election(name).lead(lead, { signal })
           : member.mutex(name).acquire({ signal }).then(had);
-      mine.over = over.catch(() => {}); // It ends as requested, or with the member.
+      mine.over = over.catch(() => {}); // This ends on request, or when the member does.
       candidacies.set(`${kind} ${name}`, mine);
     },
     async giveUp(kind: Tenure, name: string): Promise<void> {
@@ -130,13 +136,13 @@ function callsOf(member: Member) {
       await mine?.over;
       if (kind === "holds") await (mine?.tenure as Grant | null)?.release();
     },
-    /** Whether this member has led or held it without a break. */
+    /** Returns whether this member has led, or has held the lock, without interruption. */
     isUnbroken(kind: Tenure, name: string): boolean {
       const mine = candidacies.get(`${kind} ${name}`);
       return mine?.times === 1 && mine.tenure?.isHeld === true;
     },
 
-    /** Takes a lock and gives it back again and again. */
+    /** Acquires and releases a lock repeatedly. */
     beginTurns(name: string): void {
       const mine = { isOver: false, longestGapMs: 0, done: Promise.resolve() };
       const take = async (): Promise<void> => {
@@ -151,7 +157,7 @@ function callsOf(member: Member) {
       mine.done = take();
       turns = mine;
     },
-    /** @returns the longest time between two grants. */
+    /** @returns the longest time between two grants */
     async endTurns(): Promise<number> {
       if (turns === null) return Number.NaN;
       turns.isOver = true;
@@ -170,9 +176,9 @@ function callsOf(member: Member) {
           mine.arrived();
         }
       };
-      void read().catch(() => {}); // It ends as requested, or with the member.
+      void read().catch(() => {}); // This ends on request, or when the member does.
     },
-    /** @returns when each write arrived, on the shared clock. */
+    /** @returns the arrival time of each write, on the shared clock */
     async endWatch(count: number): Promise<number[]> {
       const mine = watch;
       if (mine === null) return [];
@@ -180,7 +186,10 @@ function callsOf(member: Member) {
       mine.end.abort();
       return mine.arrivedAt;
     },
-    /** One write after the other. @returns when each began, on the shared clock. */
+    /**
+     * Writes sequentially.
+     * @returns the start time of each write, on the shared clock
+     */
     async writeWatched(ms: number): Promise<number[]> {
       const map = member.map<number>(WATCHED);
       const beganAt: number[] = [];
@@ -192,14 +201,14 @@ function callsOf(member: Member) {
       return beganAt;
     },
 
-    /** @returns how long it took until it was acknowledged; null if it was not in time. */
+    /** @returns the time until the acknowledgement, or null if it did not arrive in time */
     async write(timeoutMs: number): Promise<number | null> {
       const began = performance.now();
       try {
         await member.map("bench").put("fail-over", VALUE, { timeoutMs });
         return performance.now() - began;
       } catch {
-        return null; // There was no leader, or not for long enough.
+        return null; // If the cluster has had no leader for long enough, the write fails.
       }
     },
 
@@ -211,7 +220,7 @@ function callsOf(member: Member) {
   };
 }
 
-/** Senders wait for members that do not read. */
+/** Reads and discards messages, since senders wait for members that do not read. */
 async function drain(channel: Channel<string>): Promise<void> {
   for await (const _ of channel);
 }

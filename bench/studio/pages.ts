@@ -1,4 +1,7 @@
-/** The built pages in Chromium, fed without a server: the time between their frames, and the work of the main thread for each. */
+/**
+ * The built pages in Chromium, which get their data without a server: the time between their frames, and the main
+ * thread's work per frame.
+ */
 import { existsSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { quantile } from "../results.ts";
@@ -7,17 +10,19 @@ import { checkoutFile } from "../workers.ts";
 const BUILT = checkoutFile("dist/studio");
 const ORIGIN = "https://studio.test";
 
-/** Intervals between frames, in milliseconds. */
+/** The intervals between frames, in milliseconds. */
 export interface Frames {
   readonly median: number;
   readonly p95: number;
   readonly worst: number;
-  /** What the main thread worked for a frame, on its own clock, which stands still while other programs have the processor. */
+  /**
+   * The main thread's work per frame, measured in thread time, which does not advance while other programs use the CPU.
+   */
   readonly workP95: number;
   readonly workWorst: number;
 }
 
-/** Runs in the page, hence as text: this is compiled without the types of a browser. */
+/** Runs in the page. It is a string because this file is compiled without browser types. */
 const COUNTING = `
   window.intervals = [];
   let before = null;
@@ -27,7 +32,7 @@ const COUNTING = `
     requestAnimationFrame(next);
   });`;
 
-/** In place of the server's stream. */
+/** Replaces the server's event stream. */
 const FEED = `window.EventSource = class {
   constructor() { window.feed = (event) => this.onmessage({ data: JSON.stringify(event) }); }
   close() {}
@@ -74,10 +79,10 @@ export async function framesWhile(page: Page, during: () => Promise<unknown>): P
   };
 }
 
-/** The categories of a trace that hold what is needed here. */
+/** The trace categories that are needed. */
 const TRACED = ["toplevel", "devtools.timeline", "__metadata"] as const;
 
-/** As the trace has it; times in microseconds. */
+/** An event in Chromium's trace. Times are in microseconds. */
 interface TraceEvent {
   readonly name: string;
   readonly ph: string;
@@ -85,17 +90,20 @@ interface TraceEvent {
   readonly tid: number;
   readonly ts: number;
   readonly dur?: number;
-  /** On the clock of the thread, which stands still while others have the processor. */
+  /** Thread time, which does not advance while other programs use the CPU. */
   readonly tdur?: number;
 }
 
-/** One task of the main thread. */
+/** A task on the main thread. */
 interface Task {
   readonly to: number;
   readonly workMs: number;
 }
 
-/** In milliseconds, of each frame: the task that calls its animation frames, with all tasks since the one before. */
+/**
+ * Returns the work per frame in milliseconds: the task that runs the frame's animation callbacks, and all tasks since
+ * the previous frame.
+ */
 function frameWork({ traceEvents }: { readonly traceEvents: readonly TraceEvent[] }): number[] {
   const thread = ({ pid, tid }: TraceEvent): string => `${pid} ${tid}`;
   const frames = traceEvents.filter(({ name }) => name === "FireAnimationFrame");
@@ -116,7 +124,7 @@ function frameWork({ traceEvents }: { readonly traceEvents: readonly TraceEvent[
   return work;
 }
 
-/** Without those within others, in order of time. */
+/** Returns the top-level tasks in chronological order. */
 function tasksOf(events: readonly TraceEvent[]): Task[] {
   const tasks: Task[] = [];
   const runs = events.filter(({ name, ph }) => ph === "X" && name.endsWith("RunTask")).sort((a, b) => a.ts - b.ts);
@@ -125,7 +133,7 @@ function tasksOf(events: readonly TraceEvent[]): Task[] {
   return tasks;
 }
 
-/** The name that occurs most often. */
+/** Returns the most frequent name. */
 function busiest(names: readonly string[]): string | null {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

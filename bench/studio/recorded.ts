@@ -1,4 +1,4 @@
-/** What the live page is fed with: a run of the simulator, as a server would tell of it. */
+/** Produces the input for the live page: a simulated run in the format of a server's feed. */
 
 import type { ClusterPicture, FeedEvent } from "../../src/cluster/feed.ts";
 import { spansOf } from "../../src/cluster/headline.ts";
@@ -9,17 +9,20 @@ import type { TraceEntry } from "../../src/trace/entry.ts";
 
 type Options = SimulationOptions<{ state: object; command: { type: string } }>;
 
-/** In milliseconds: before the page is opened, at rest, and then with the burst. */
+/** Durations in milliseconds: before the page is opened, while idle, and during the burst. */
 export const [BEFORE_MS, REST_MS, BURST_MS] = [3_000, 2_500, 3_500];
 
 export interface Recorded {
   readonly snapshot: FeedEvent;
   readonly later: readonly TraceEntry[];
-  /** Whether the algorithm has anything to do more of. */
+  /** Whether the algorithm accepts commands for a burst. */
   readonly hasBurst: boolean;
 }
 
-/** @param commands of the burst, by all nodes together @param begin of the cluster's clock */
+/**
+ * @param commands the number of commands in the burst, over all nodes
+ * @param begin the start time of the cluster's clock
+ */
 export function recorded(protocol: string, nodeCount: number, commands: number, begin: number): Recorded {
   const nodes = Array.from({ length: nodeCount }, (_, node) => node);
   const entries: TraceEntry[] = [];

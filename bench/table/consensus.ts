@@ -1,6 +1,6 @@
 /**
- * What an agreement costs: messages, delays until the proposer knows, writes that have to be durable, and how many crashes it
- * takes. The messages' formulas are the algorithms' own `costs`. Every message takes one unit of time.
+ * The cost of an agreement: messages, the delay until the proposer learns the decision, durable writes, and tolerated
+ * crashes. The message formulas are the algorithms' own `costs`. Every message takes one unit of time.
  */
 import type { NodeId, Tagged, Vocabulary } from "../../src/core/protocol.ts";
 import { byzantineQuorum, majority } from "../../src/core/quorums.ts";
@@ -20,15 +20,15 @@ import { roundsCosts } from "./rounds.ts";
 export interface Agreement {
   readonly name: string;
   readonly make: () => AnyProtocol;
-  /** Which of the algorithm's `costs` is one undisturbed agreement. */
+  /** The case in the algorithm's `costs` that describes one undisturbed agreement. */
   readonly cost: string;
-  /** Its formula. */
+  /** The formula for this case. */
   readonly messages: string;
-  /** What one node is asked for: the leader, where there is one. */
+  /** Returns the command for one node, which is the leader if there is one. */
   readonly propose: (node: NodeId) => Tagged;
-  /** So long it has been running before that; 0: nothing has to have happened. */
+  /** How long the system runs before the command; 0 if it needs no preparation. */
   readonly settle: number;
-  /** Messages that are not part of an agreement. */
+  /** The types of messages that are not part of an agreement. */
   readonly besides: readonly string[];
   readonly delays: Formula;
   readonly writes: Formula;
@@ -37,19 +37,19 @@ export interface Agreement {
 
 const logCommand = (node: NodeId): Tagged =>
   ({ type: "propose", command: { client: node, sequence: 1, operation: "append a" } }) as Tagged;
-/** Each node writes so often. */
+/** Returns the formula for `times` writes per node. */
 const each = (times: number): Formula => formula(times === 1 ? "N" : `${times}N`, (n) => times * n);
 const minority = formula("⌊(N − 1) / 2⌋", (n) => n - majority(n));
 
 const SETTLED = 5_000;
-/** Longer than any time-out that follows from a crash. */
+/** Longer than all timeouts that follow a crash. */
 const AFTER_CRASHES = 60_000;
 
 export const agreements: readonly Agreement[] = [
   {
     name: "paxos",
     make: () => paxos(),
-    cost: "one undisturbed proposal",
+    cost: "one uncontended proposal",
     messages: "(N − 1)(N + 3)",
     propose: (node) => ({ type: "propose", value: `from ${node}` }) as Tagged,
     settle: 0,
@@ -61,7 +61,7 @@ export const agreements: readonly Agreement[] = [
   {
     name: "multi-paxos",
     make: () => multiPaxos({ announces: false }),
-    cost: "one command of a leader",
+    cost: "one command issued by the leader",
     messages: "2(N − 1)",
     propose: logCommand,
     settle: SETTLED,
@@ -73,7 +73,7 @@ export const agreements: readonly Agreement[] = [
   {
     name: "cheap-paxos",
     make: () => cheapPaxos({ announces: false }),
-    cost: "one command of a leader, and the notices that it is decided",
+    cost: "one command issued by the leader, including decision notices",
     messages: "2⌊N / 2⌋",
     propose: logCommand,
     settle: SETTLED,
@@ -85,7 +85,7 @@ export const agreements: readonly Agreement[] = [
   {
     name: "fast-paxos",
     make: () => fastPaxos(),
-    cost: "one undisturbed command",
+    cost: "one command, no collision",
     messages: "(N − 1)(N + 1)",
     propose: logCommand,
     settle: SETTLED,
@@ -97,7 +97,7 @@ export const agreements: readonly Agreement[] = [
   {
     name: "generalized-paxos",
     make: () => generalizedPaxos(),
-    cost: "one command that collides with none",
+    cost: "one command without a collision",
     messages: "(N − 1)(N + 1)",
     propose: logCommand,
     settle: SETTLED,
@@ -109,7 +109,7 @@ export const agreements: readonly Agreement[] = [
   {
     name: "raft",
     make: () => raft(),
-    cost: "a batch of entries",
+    cost: "one batch of entries",
     messages: "2(N − 1)",
     propose: logCommand,
     settle: SETTLED,
@@ -121,20 +121,21 @@ export const agreements: readonly Agreement[] = [
   {
     name: "pbft",
     make: () => pbft(),
-    cost: "one batch, between replicas",
+    cost: "one batch, replicas only",
     messages: "2N(N − 1)",
     propose: logCommand,
     settle: SETTLED,
     besides: [],
-    delays: { formula: "3, from N = 4 on", expected: (n) => (n < 4 ? 2 : 3) },
-    // Of three replicas none may lie, and a backup's own prepare is enough: it writes once.
-    writes: { formula: "2N, from N = 4 on", expected: (n) => (n < 4 ? n + 1 : 2 * n) },
+    delays: { formula: "3 (for N ≥ 4)", expected: (n) => (n < 4 ? 2 : 3) },
+    // With fewer than four replicas, none of them may be Byzantine, and a backup's own prepare is enough, so it writes
+    // only once.
+    writes: { formula: "2N (for N ≥ 4)", expected: (n) => (n < 4 ? n + 1 : 2 * n) },
     tolerated: { formula: "N − ⌈(N + f + 1) / 2⌉", expected: (n) => n - byzantineQuorum(n) },
   },
   {
     name: "two-phase-commit",
     make: () => twoPhaseCommit(),
-    cost: "a commit, with its acknowledgements",
+    cost: "one commit, with its acknowledgements",
     messages: "4(N − 1)",
     propose: () => ({ type: "propose", transactions: 1 }) as Tagged,
     settle: 0,
@@ -147,15 +148,15 @@ export const agreements: readonly Agreement[] = [
 
 interface Run {
   readonly sim: Simulation<Vocabulary>;
-  /** Who was asked. */
+  /** The node that received the command. */
   readonly proposer: NodeId;
   readonly messages: () => number;
   readonly writes: () => number;
-  /** When the proposer learnt what was decided, from when it was asked; null if it did not. */
+  /** The time from the command until the proposer learned the decision, or null if it did not learn it. */
   readonly decidedAfter: () => number | null;
 }
 
-/** One node is asked once all are at rest, and after so many others have crashed. */
+/** Sends a command to one node once all nodes are idle and `crashes` of the others have crashed. */
 function run({ make, propose, settle, besides }: Agreement, nodes: number, crashes = 0): Run {
   const ids = range(0, nodes - 1);
   const journalled = { writes: 0 };
@@ -192,7 +193,7 @@ function run({ make, propose, settle, besides }: Agreement, nodes: number, crash
   };
 }
 
-/** Until nothing of the agreement is on its way. */
+/** Longer than any of the agreement's messages is in flight. */
 const DONE_WITHIN = 20;
 
 function undisturbed(agreement: Agreement, nodes: number): Run {
@@ -201,7 +202,7 @@ function undisturbed(agreement: Agreement, nodes: number): Run {
   return done;
 }
 
-/** The most crashes after which the proposer still learns a decision. */
+/** Returns the maximum number of crashes that still allows the proposer to learn a decision. */
 function toleratedBy(agreement: Agreement, nodes: number): number {
   for (let crashes = 1; crashes < nodes; crashes++) {
     const { sim, decidedAfter, proposer } = run(agreement, nodes, crashes);
@@ -211,7 +212,7 @@ function toleratedBy(agreement: Agreement, nodes: number): number {
   return nodes - 1;
 }
 
-/** Counts the steps in which a node journals something: one durable write each. */
+/** Counts the steps that persist something. Each is one durable write. */
 function counting(protocol: AnyProtocol, count: { writes: number }): AnyProtocol {
   let hasWritten = false;
   const noting = contexts((ctx) => ({

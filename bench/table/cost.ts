@@ -1,17 +1,17 @@
-/** Costs: a formula, as the algorithm declares it where it can, and what a run measures. */
+/** Costs: a formula, declared by the algorithm if possible, and a measurement. */
 
 export interface Cost {
-  /** A name of the registry, with its variant if it is one. */
+  /** A protocol's name in the registry, with its variant if it has one. */
   readonly protocol: string;
   readonly what: string;
-  readonly unit: "messages" | "datagrams" | "message times" | "messages an entry" | "durable writes" | "crashes";
-  /** As the literature writes it. */
+  readonly unit: "messages" | "datagrams" | "message times" | "messages per entry" | "durable writes" | "crashes";
+  /** The formula as written in the literature. */
   readonly formula: string;
-  /** One number if the formula is exact, least and most if it is a range. */
+  /** Returns a single number if the formula is exact, or the minimum and maximum if it is a range. */
   expected(nodes: number): number | readonly [least: number, most: number];
-  /** One figure, or one for each of the cases that the range is over. */
+  /** Measures a single figure, or one for each case that the range covers. */
   measure(nodes: number): number | readonly number[];
-  /** More nodes than this take too long. */
+  /** The maximum number of nodes. Larger systems take too long to measure. */
   readonly maxNodes: number;
 }
 
@@ -23,20 +23,20 @@ export interface Figure {
   readonly nodes: number;
   readonly expected: readonly [least: number, most: number];
   readonly measured: readonly [least: number, most: number];
-  /** Exactly, where the formula is exact. */
+  /** Whether the measured figures are within the expected range. */
   readonly fits: boolean;
 }
 
-/** Message times are sums of ones, but for the tiny times that nodes take. */
+/** Rounds away the tiny processing times of nodes. Without these, message times are whole numbers. */
 const round = (figure: number): number => Math.round(figure * 1_000) / 1_000;
 
 const number = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
 
-/** `3`, or `1 … 3`. */
+/** Formats a range: `3`, or `1 … 3`. */
 export const span = ([least, most]: readonly [number, number]): string =>
   least === most ? number.format(least) : `${number.format(least)} … ${number.format(most)}`;
 
-/** Null for more nodes than the cost is measured with. */
+/** Measures a cost. Returns null if there are more nodes than its maximum. */
 export function measured(cost: Cost, nodes: number): Figure | null {
   const { protocol, what, unit, formula } = cost;
   if (nodes > cost.maxNodes) return null;
@@ -53,7 +53,7 @@ interface Declares {
   readonly costs: readonly { readonly when: string; readonly messages: (nodes: number) => number }[];
 }
 
-/** How many messages an algorithm declares that it takes, in the case that it names so. */
+/** Returns the number of messages that an algorithm declares for a case. */
 export function declared({ name, costs }: Declares, when: string): (nodes: number) => number {
   const cost = costs.find((each) => each.when === when);
   if (cost !== undefined) return cost.messages;
@@ -61,7 +61,7 @@ export function declared({ name, costs }: Declares, when: string): (nodes: numbe
   throw new Error(`expected ${name} to declare what costs “${when}”, got ${known}`);
 }
 
-/** The same with a formula for the table. */
+/** Like `declared`, but with a formula for the table. */
 export const declaredFormula = (protocol: Declares, when: string, formula: string): Formula => {
   return { formula, expected: declared(protocol, when) };
 };
@@ -71,7 +71,7 @@ export type Formula = Pick<Cost, "formula" | "expected">;
 export const exactly = (count: number): Formula => ({ formula: String(count), expected: () => count });
 export const formula = (text: string, expected: Cost["expected"]): Formula => ({ formula: text, expected });
 
-/** The rows of one algorithm. */
+/** Returns a function that creates the rows for one algorithm. */
 export const costOf =
   (protocol: string, maxNodes = Number.POSITIVE_INFINITY) =>
   (

@@ -1,6 +1,6 @@
 /**
- * What an election costs: messages, and turnaround in message times from the call until every node that is alive knows the leader.
- * Coulouris et al. §15.3.
+ * The cost of an election: messages, and the turnaround time, in message times, from the call until every live node
+ * knows the leader. Coulouris et al. §15.3.
  */
 import type { NodeId, Protocol, Tagged, Vocabulary } from "../../src/core/protocol.ts";
 import { random } from "../../src/core/random.ts";
@@ -19,17 +19,17 @@ interface Run {
 interface Counting {
   /** Nodes that are not started. */
   readonly down?: readonly NodeId[];
-  /** The types of messages that count; all of them by default. */
+  /** The types of messages that are counted. Default: all. */
   readonly counted?: readonly string[];
-  /** For an algorithm that never ends. */
+  /** When the run ends, for an algorithm that never becomes idle. */
   readonly until?: number;
-  /** The node that leads before; its election does not count. */
+  /** The previous leader, whose election is not counted. */
   readonly leader?: NodeId;
 }
 
 type Task = readonly [NodeId, object];
 
-/** All nodes wait at rest, then get the `tasks`. The time is that of the last message that counts. */
+/** Runs an election: all nodes are idle, then get the `tasks`. The time is when the last counted message arrives. */
 function elected(
   protocol: unknown,
   nodes: readonly NodeId[],
@@ -39,7 +39,8 @@ function elected(
   let last = 0;
   const counts = (type: string): boolean => counted === undefined || counted.includes(type);
   const sim = simulation<Vocabulary>({
-    // Properties look at every node after every step; here only messages and times count.
+    // Remove the properties, which would inspect every node after every step, since only messages and times are
+    // measured.
     protocol: { ...(protocol as Protocol<Vocabulary>), properties: [] },
     nodes,
     seed: 1,
@@ -77,11 +78,11 @@ function bullyCosts(): Cost[] {
   const best = (n: number): Run =>
     elected(make(), ascending(n), [[n - 2, { type: "suspect", node: n - 1 }], call(n - 2)], { down: [n - 1] });
   const worst = (n: number): Run => elected(make(), ascending(n), [call(0)], { down: [n - 1] });
-  const second = "the second-highest notices";
-  const lowest = "the lowest calls, the highest has crashed";
+  const second = "the second-highest node detects the crash";
+  const lowest = "the lowest node starts the election after the highest crashed";
   const turnaround = formula("1 + T + 1, T = 2·T_max + T_process", () => T + 2);
   return [
-    cost(second, "messages", declared(`${second} the crash of the highest`, "N − 2"), (n) => best(n).messages),
+    cost(second, "messages", declared(`${second} of the highest`, "N − 2"), (n) => best(n).messages),
     cost(`${second}: turnaround`, "message times", exactly(1), (n) => best(n).time),
     cost(lowest, "messages", declared(lowest, "N² − N − 1"), (n) => worst(n).messages, 64),
     cost(`${lowest}: turnaround`, "message times", turnaround, (n) => worst(n).time, 64),
@@ -100,7 +101,7 @@ const RINGS = 150;
 const onRing = (ring: readonly NodeId[], callers: readonly NodeId[]): Run =>
   elected(extendedChangRoberts({ ring }), ring, callers.map(call));
 
-/** The mean over random rings, each in both directions. */
+/** Returns the mean over random rings, each in both directions. */
 function meanOverRings(nodes: number): number {
   const rings = Math.max(RINGS, Math.ceil(10_000 / nodes));
   const source = random(nodes);
@@ -126,7 +127,7 @@ function changRobertsCosts(): Cost[] {
     const share = n >= 1_000 ? 0.01 : 0.05;
     return [(1 - share) * exact, (1 + share) * exact];
   });
-  const [first, second] = ["the highest calls", "the node after the highest calls"];
+  const [first, second] = ["the highest node starts the election", "the node after the highest starts the election"];
   const resigns = "the leader resigns, its successor is";
   return [
     cost(first, "messages", declared(first, "2N"), (n) => highest(n).messages),
@@ -144,12 +145,12 @@ function changRobertsCosts(): Cost[] {
       (n) => after(n).time,
     ),
     cost(
-      "all call, ids descend",
+      "all start an election, ids descend",
       "messages",
-      declared("all call, ids descend clockwise", "N(N + 1)/2 + N"),
+      declared("all nodes start an election, ids descend clockwise", "N(N + 1)/2 + N"),
       (n) => onRing(descending(n), descending(n)).messages,
     ),
-    cost("all call, random rings: mean", "messages", mean, meanOverRings),
+    cost("all start an election, random rings: mean", "messages", mean, meanOverRings),
     cost(`${resigns} next`, "messages", declared(`${resigns} next on the ring`, "2N + 1"), (n) =>
       resigned(descending(n)),
     ),
@@ -161,24 +162,30 @@ function changRobertsCosts(): Cost[] {
 
 function ringCosts(): Cost[] {
   const cost = costOf("ring", 64);
-  const counted = ["election", "coordinator"]; // As the books count: without receipts.
+  const counted = ["election", "coordinator"]; // As in textbooks, receipts are not counted.
   const make = () => extendedRing({ maxDelayMs: 1, processMs: 1 });
-  const declared = (when: string, text: string): Formula => declaredFormula(make(), `${when}, without receipts`, text);
+  const declared = (when: string, text: string): Formula =>
+    declaredFormula(make(), `${when}, receipts not counted`, text);
   const on = (nodes: number, callers: readonly NodeId[]): Run =>
     elected(make(), ascending(nodes), callers.map(call), { counted });
   const past = (n: number): Run => elected(make(), range(0, n), [call(0)], { counted, down: [n] });
   const resigned = (n: number): Run => elected(make(), ascending(n), [resign(n - 1)], { counted, leader: n - 1 });
   return [
-    cost("one calls", "messages", declared("one calls", "2N"), (n) => on(n, [0]).messages),
+    cost("one election", "messages", declared("one election", "2N"), (n) => on(n, [0]).messages),
     cost(
-      "one calls: turnaround",
+      "one election: turnaround",
       "message times",
       formula("2N", (n) => 2 * n),
       (n) => on(n, [0]).time,
     ),
-    cost("two call at once", "messages", declared("two call at once", "4N"), (n) => on(n, [0, 1]).messages),
     cost(
-      "one calls, one more has crashed",
+      "two concurrent elections",
+      "messages",
+      declared("two concurrent elections", "4N"),
+      (n) => on(n, [0, 1]).messages,
+    ),
+    cost(
+      "one election, one more node has crashed",
       "messages",
       formula("2N + 1", (n) => 2 * n + 1),
       (n) => past(n).messages,
@@ -191,10 +198,10 @@ function epochBullyCosts(): Cost[] {
   const cost = costOf("epoch-bully");
   const declared = (when: string, text: string): Formula => declaredFormula(epochBully(), when, text);
   const once = (n: number, until: number): Run => elected(epochBully(), ascending(n), [call(n - 1)], { until });
-  const undisturbed = "an undisturbed election";
+  const undisturbed = "an uncontended election";
   const turnaround = formula("5, and 1 to confirm", () => 6);
   return [
-    cost(undisturbed, "messages", declared("one undisturbed election", "6(N − 1)"), (n) => once(n, 50).messages),
+    cost(undisturbed, "messages", declared("one uncontended election", "6(N − 1)"), (n) => once(n, 50).messages),
     cost(`${undisturbed}: turnaround`, "message times", turnaround, (n) => once(n, 50).time),
     cost("a round of renewals", "messages", declared("one round of renewals", "2(N − 1)"), (n) => {
       return once(n, 150).messages - once(n, 50).messages;

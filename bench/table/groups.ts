@@ -1,4 +1,7 @@
-/** What a multicast costs in a group whose members agree on views, or through the log of the coordination service, while nothing goes wrong. */
+/**
+ * The cost of a multicast without faults, either in a group with agreed views or through the coordination service's
+ * log.
+ */
 import type { NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { protocolNamed } from "../../src/protocols/index.ts";
 import type { LogMulticastSystem } from "../../src/protocols/multicast/log-multicast.ts";
@@ -14,11 +17,11 @@ import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import { type Cost, costOf, declaredFormula, exactly, type Formula, formula, range } from "./cost.ts";
 
 const MAX_NODES = 64;
-/** By then all members are in the first view, and the agreement on it has ended. */
+/** By this time, all members are in the first view and the agreement on it has ended. */
 const VIEW_SETTLED = 10_000;
 const AGREEING = ["prepare", "promise", "propose", "accept", "decided"];
 
-/** All start, and agree on a view; then one of them sends one message. */
+/** Starts all nodes, lets them agree on a view, and then makes one of them send a message. */
 function sentInView(make: () => unknown, nodes: number) {
   let [datagrams, time, agreement] = [0, 0, 0];
   const sim = simulation<Vocabulary>({
@@ -49,19 +52,22 @@ function inView(protocol: string, make: () => unknown, datagrams: Formula, times
   ];
 }
 
-/** The message, the proposals of the others, which go to its sender alone, and the agreed number. */
+/** The message, the others' proposals, which are sent only to the sender, and the agreed number. */
 const agreed = formula("1 + (N − 1) + 1", (n) => n + 1);
 
 const LOG = "log-multicast";
-/** By then there is a leader, and all members are in the group. */
+/** By this time, there is a leader and all members are in the group. */
 const LOG_SETTLED = 5_000;
-/** Long enough for a message, and no session is renewed meanwhile. */
+/** Long enough for a message, but shorter than the time to the next session renewal. */
 const SENDING = 10;
 const LONG = 600_000;
-/** Of an entry of the log; heartbeats are not among them. */
+/** The types of messages that are needed for a log entry, without heartbeats. */
 const OF_AN_ENTRY = ["forward", "appendEntries", "appended", "committed"] as const;
 
-/** One message through the log, until the last member has delivered it. @param isOfLeader whether its sender leads the log */
+/**
+ * Sends one message through the log, and waits until the last member has delivered it.
+ * @param isOfLeader whether the sender is the leader of the log
+ */
 export function sentThroughLog(nodes: number, isOfLeader: boolean) {
   const run = { deliveries: 0, time: 0 };
   const { node } = protocolNamed(LOG);
@@ -89,7 +95,7 @@ export function sentThroughLog(nodes: number, isOfLeader: boolean) {
 
 function logCosts(): Cost[] {
   const cost = costOf(LOG, MAX_NODES);
-  const when = "one multicast of the leader of the log";
+  const when = "one multicast by the leader of the log";
   const ofLeader = declaredFormula(protocolNamed(LOG).node(), when, "3(N − 1)");
   const ofOther = formula("3(N − 1) + 1", (n) => 3 * (n - 1) + 1);
   const until = "until all have delivered";

@@ -1,6 +1,6 @@
 /**
- * What a multicast costs: messages, datagrams where one reaches all, and message times until every member has delivered.
- * Coulouris et al. §15.4. Messages of a node to itself are not counted.
+ * The cost of a multicast: messages, or datagrams if one datagram reaches all members, and message times until every
+ * member has delivered. Coulouris et al. §15.4. Messages that a node sends to itself are not counted.
  */
 import type { NodeId, Vocabulary } from "../../src/core/protocol.ts";
 import { unwrapped } from "../../src/core/wrapping.ts";
@@ -13,11 +13,11 @@ import { groupCosts } from "./groups.ts";
 interface Setting {
   readonly variant?: string;
   readonly options?: object;
-  /** The sender crashes as it sends this message of its own. */
+  /** The sender crashes at the message with this number. */
   readonly crashAfter?: number;
   /** How long a node is busy with one message, in message times. */
   readonly processing?: number;
-  /** Before the message is sent. */
+  /** Called before the message is sent. */
   readonly before?: (sim: Simulation<Vocabulary>) => void;
 }
 
@@ -26,14 +26,14 @@ const send = (sim: Simulation<Vocabulary>, node = SENDER): void => sim.command(n
 
 function protocolOf(name: string, { variant, options }: Setting): AnyProtocol {
   const { model } = variant === undefined ? protocolNamed(name) : variantNamed(name, variant);
-  // Properties look at every node after every step; here only messages and times count.
+  // Properties would inspect every node after every step, but only messages and times are measured here.
   return { ...model(options), properties: [] };
 }
 
-/** One node sends one message to all. */
+/** Simulates one message from one node to all. */
 function sent(name: string, nodes: number, setting: Setting = {}) {
   const { crashAfter, processing = 0, before } = setting;
-  /** When the last delivery was, in message times from the beginning, and how many datagrams were sent until then. */
+  /** The time of the last delivery in message times, and the number of datagrams sent until then. */
   const delivered = { at: 0, datagrams: 0 };
   const queue = { arrivals: [] as number[], handled: [] as number[] };
   let sends = 0;
@@ -50,7 +50,7 @@ function sent(name: string, nodes: number, setting: Setting = {}) {
     },
     trace(entry) {
       if (entry.kind === "send" && entry.node === SENDER && ++sends === crashAfter) sim.crash(SENDER);
-      // A message leaves when its sender is done with the stimulus.
+      // A message is sent once its sender has handled the stimulus.
       if (entry.kind === "send" && entry.to === SENDER) queue.arrivals.push(entry.at + processing + 1);
       if (entry.kind === "receive" && entry.node === SENDER) queue.handled.push(entry.at);
     },
@@ -62,12 +62,12 @@ function sent(name: string, nodes: number, setting: Setting = {}) {
   return { sim, delivered, queue, ofType: (type: string): number => sim.messages.byType[type] ?? 0 };
 }
 
-/** No node crashes, nothing is lost: all messages that one multicast causes, and when the last node has delivered it. */
+/** Returns the costs without crashes and losses: all messages for one multicast, and the time of the last delivery. */
 function undisturbed(protocol: string, text: string, times: number): Cost[] {
   const cost = costOf(protocol, 1_000);
   const [name = protocol, variant] = protocol.split(", ");
   const setting = variant === undefined ? {} : { variant };
-  const when = variant === "acknowledged" ? "one multicast, acknowledged" : "one multicast";
+  const when = variant === "acknowledged" ? "one multicast, with acknowledgements" : "one multicast";
   const messages = declaredFormula(protocolOf(name, setting), when, text);
   return [
     cost("a multicast", "messages", messages, (n) => sent(name, n, setting).sim.messages.total),
@@ -78,7 +78,7 @@ function undisturbed(protocol: string, text: string, times: number): Cost[] {
 const TO_EACH = "N − 1";
 const AGREED = "3(N − 1)";
 
-/** How many messages had arrived at the sender and were not handled, at the worst time. */
+/** Returns the maximum length of the sender's queue of messages that have arrived but have not yet been handled. */
 function longestQueue({ arrivals, handled }: ReturnType<typeof sent>["queue"]): number {
   const sorted = arrivals.toSorted((a, b) => a - b);
   let [most, done] = [0, 0];
@@ -89,7 +89,7 @@ function longestQueue({ arrivals, handled }: ReturnType<typeof sent>["queue"]): 
   return most;
 }
 
-/** Acknowledgements, and what they do to their receiver: ack implosion. */
+/** Returns the cost of acknowledgements, and their effect on the receiver (ack implosion). */
 function acknowledgedCosts(): Cost[] {
   const cost = costOf("basic-multicast, acknowledged", 1_000);
   const acknowledged = { variant: "acknowledged" };
@@ -103,7 +103,7 @@ function acknowledgedCosts(): Cost[] {
       (n) => sent("basic-multicast", n, acknowledged).ofType("acknowledgement"),
     ),
     cost(
-      "waiting there at once, where a node takes ½ for each",
+      "most that wait there, if a node takes ½ for each",
       "messages",
       formula("N − 2", (n) => n - 2),
       (n) => longestQueue(implosion(n).queue),
@@ -136,17 +136,17 @@ function reliableCosts(): Cost[] {
 
 const ROUNDS = 4;
 
-/** Each node multicasts in its turn, again and again; the last round is for the acknowledgements that are still to come. */
+/** Makes the nodes take turns at multicasting, several times. Returns the number of datagrams per multicast. */
 function inTurn(nodes: number): number {
   const sim: Simulation<Vocabulary> = simulation<Vocabulary>({
-    // Acknowledgements that need a datagram of their own come only after this many messages without one of the node's own.
+    // A node sends separate acknowledgements only after this many messages without having sent one of its own.
     protocol: protocolOf("ip-multicast", { options: { multicast: { ackEvery: 2 * nodes } } }),
     nodes: range(0, nodes - 1),
     seed: 1,
     delayMs: 1,
   });
   for (const node of range(0, nodes - 1)) sim.wake(node);
-  // A node that has received something acknowledges after 5 to 10 ms, unless it has spoken anyway.
+  // A node that has received a message acknowledges it after 5 to 10 ms, unless it sends another message first.
   for (let turn = 0; turn < ROUNDS * nodes; turn++) {
     sim.run((4 * turn) / nodes);
     send(sim, turn % nodes);
@@ -157,7 +157,10 @@ function inTurn(nodes: number): number {
 function ipCosts(): Cost[] {
   const protocol = "ip-multicast";
   const cost = costOf(protocol, 64);
-  /** The last node misses the message, and detects that by the next. */
+  /**
+   * Returns the messages needed to repair a loss: the last node misses a message, and detects this when it gets the
+   * next one.
+   */
   const lost = (n: number): number => {
     const { ofType } = sent(protocol, n, {
       before(sim) {
@@ -173,12 +176,12 @@ function ipCosts(): Cost[] {
   return [
     cost(what, "datagrams", exactly(1), (n) => sent(protocol, n).delivered.datagrams),
     cost(what, "message times", exactly(1), (n) => sent(protocol, n).delivered.at),
-    cost("a multicast where all speak in turn, acknowledgements included", "datagrams", exactly(1), inTurn),
-    cost("a multicast where nobody else speaks, acknowledgements included", "datagrams", alone, (n) => {
+    cost("a multicast if all members send in turn, with acknowledgements", "datagrams", exactly(1), inTurn),
+    cost("a multicast if no other member sends, with acknowledgements", "datagrams", alone, (n) => {
       return sent(protocol, n).sim.datagrams;
     }),
     cost(
-      "a loss: a negative acknowledgement and a repair",
+      "a lost message: a negative acknowledgement and a repair",
       "datagrams",
       formula("1 + 1", () => 2),
       lost,

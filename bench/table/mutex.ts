@@ -1,7 +1,7 @@
 /**
- * What entry, hand-over and bandwidth of each mutual exclusion cost: messages, and message times where the source counts
- * time. Coulouris et al. §15.2: client delay from the request to being inside, synchronization delay from the exit of one to
- * the entry of the next, bandwidth for entry and exit together.
+ * The cost of entry, hand-over and bandwidth for each mutual exclusion algorithm: messages, and also message times if
+ * the source counts time. Coulouris et al. §15.2: client delay is from the request until the node is inside,
+ * synchronization delay is from one node's exit to the next one's entry, and bandwidth is for entry and exit together.
  */
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
 import { centralServer } from "../../src/protocols/mutex/central-server.ts";
@@ -39,7 +39,7 @@ const centralServerCosts = (): Cost[] =>
     entry: exactly(2),
     handOver: exactly(2),
     handOverTime: exactly(2),
-    bandwidth: declaredFormula(centralServer(), "one entry and exit of a node that does not serve", "3"),
+    bandwidth: declaredFormula(centralServer(), "one entry and exit of a node other than the server", "3"),
   });
 
 function tokenRingCosts(): Cost[] {
@@ -48,7 +48,9 @@ function tokenRingCosts(): Cost[] {
     section(tokenRing({ idleMs: HARDLY }), nodes, { mustStart: true, ...(stay === undefined ? {} : { stay }) });
   const entries = (n: number): Figures[] => [0, ...places(n)].map((place) => ring(n).enter(place));
   const handOvers = (n: number): Figures[] => places(n).map((place) => ring(n).handOver(0, place));
-  /** The holder leaves and wants back in: the token goes all the way round. */
+  /**
+   * Returns the messages needed if the holder leaves and requests again, so that the token travels all the way around.
+   */
   function comeBack(nodes: number): number {
     const used = ring(nodes, 1);
     const before = used.enter(0).messages;
@@ -79,7 +81,7 @@ function tokenRingCosts(): Cost[] {
   ];
 }
 
-/** Of a second entry of the node that was inside last. */
+/** Returns the cost of another entry by the node that was inside last. */
 function bandwidthAgainOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number): number {
   const used = section(mutex(), nodes);
   used.use(nodes - 1);
@@ -95,7 +97,7 @@ function ricartAgrawalaCosts(): Cost[] {
   const make = () => ricartAgrawala();
   const kept = () => roucairolCarvalho();
   const all = declaredFormula(make(), "one entry and exit", "2(N − 1)");
-  const unkept = declared(kept(), "one entry and exit, nobody's permission kept");
+  const unkept = declared(kept(), "one entry and exit without cached permissions");
   const [cost, costKept] = [costOf("ricart-agrawala"), costOf("ricart-agrawala, roucairol-carvalho")];
   return [
     ...costsAtRest("ricart-agrawala", make, {
@@ -105,10 +107,10 @@ function ricartAgrawalaCosts(): Cost[] {
       handOverTime: exactly(1),
       bandwidth: all,
     }),
-    cost(crowd, "messages an entry", all, (n) => crowdedOf(make, n), 64),
+    cost(crowd, "messages per entry", all, (n) => crowdedOf(make, n), 64),
     costKept(
       crowd,
-      "messages an entry",
+      "messages per entry",
       formula("0 … 2(N − 1)", (n) => [0, unkept(n)]),
       (n) => crowdedOf(kept, n),
       64,
@@ -131,12 +133,15 @@ function suzukiKasamiCosts(): Cost[] {
       handOverTime: exactly(1),
       bandwidth: all,
     }),
-    cost(crowd, "messages an entry", atMost, (n) => crowdedOf(make, n), 64),
+    cost(crowd, "messages per entry", atMost, (n) => crowdedOf(make, n), 64),
     cost(AGAIN, "messages", exactly(0), (n) => bandwidthAgainOf(make, n)),
   ];
 }
 
-/** One at an end of the longest way has been inside last; then others want in, at every distance. */
+/**
+ * Returns the costs of Raymond's algorithm. The node at one end of the longest path was inside last; then nodes at
+ * every distance request entry.
+ */
 function raymondCosts(tree: Tree, protocol: string, twice: string, once: string): Cost[] {
   const cost = costOf(protocol);
   const make = () => raymond({ tree });
@@ -164,11 +169,14 @@ function raymondCosts(tree: Tree, protocol: string, twice: string, once: string)
     cost("hand-over", "messages", over, (n) => messagesOf(handOvers(n))),
     cost("hand-over", "message times", over, (n) => timesOf(handOvers(n))),
     cost("bandwidth", "messages", up, (n) => entries(n).map(({ altogether }) => altogether)),
-    cost(crowd, "messages an entry", up, (n) => crowdedOf(make, n), 64),
+    cost(crowd, "messages per entry", up, (n) => crowdedOf(make, n), 64),
   ];
 }
 
-/** The members of both voting sets except `next`: each of them votes for it when the holder has left. */
+/**
+ * Returns the number of nodes that are in both voting sets, except `next`. Each of them votes for `next` once the
+ * holder has left.
+ */
 function votesToCome(nodes: number, [holder, next]: Pair): number {
   const ids = range(0, nodes - 1);
   const setOf = electorates();
@@ -181,7 +189,7 @@ function votesToCome(nodes: number, [holder, next]: Pair): number {
   return shared.filter((node) => node !== next).length;
 }
 
-/** Of the algorithms that vote. K is the size of a voting set. */
+/** Returns the costs of algorithms with voting sets of size K. */
 function maekawaCosts<M extends Mutex>(protocol: string, make: () => Protocol<M>, when: string): Cost[] {
   const others = (n: number): number => voteCount(n) - 1;
   const pair: Pair = [0, 1];
@@ -196,28 +204,28 @@ function maekawaCosts<M extends Mutex>(protocol: string, make: () => Protocol<M>
 
 function sandersCosts(): Cost[] {
   const make = () => maekawaSanders();
-  const when = "one entry and exit without rivals";
+  const when = "one entry and exit without contention";
   const crowded = formula("3(K − 1) … 5(K − 1)", (n) => [declared(make(), when)(n), 5 * (voteCount(n) - 1)]);
   return [
     ...maekawaCosts("maekawa-sanders", make, when),
-    costOf("maekawa-sanders")(crowd, "messages an entry", crowded, (n) => crowdedOf(make, n), 64),
+    costOf("maekawa-sanders")(crowd, "messages per entry", crowded, (n) => crowdedOf(make, n), 64),
   ];
 }
 
-/** The hardened central server, while nothing goes wrong: the messages of the lock service, without its election. */
+/** Returns the costs of the elected server without faults: the lock service's messages, excluding its election. */
 function electedServerCosts(): Cost[] {
   const cost = costOf("elected-server", 64);
-  /** Inside for less than a renewal takes. */
+  /** Shorter than the time to the next renewal. */
   const stay = 150;
   const counted = ["request", "grant", "release", "renew", "renewed", "withdraw", "recall", "empty"];
   function served(nodes: number) {
     const server = electedServer({ workload: { stayMs: stay, restMs: 1 } }) as never;
-    // By then there is a leader, and all grants of an earlier one have expired.
+    // When `settle` ends, there is a leader, and all grants from an earlier leader have expired.
     const used: Section<Mutex> = usedSection<Mutex>(server, nodes, { mustStart: true, settle: 3_000, counted });
     const serves = (node: NodeId): boolean =>
       (used.sim.world.state(node) as unknown as { mutex: { service: unknown } }).mutex.service !== null;
     const [holder, next] = used.sim.world.alive.filter((node) => !serves(node)) as [NodeId, NodeId];
-    // The first request of a term makes the server request the grants of earlier terms.
+    // The first request in a term makes the server ask for the grants from earlier terms.
     used.use(holder);
     return { used, holder, next, before: used.spent };
   }
@@ -234,7 +242,7 @@ function electedServerCosts(): Cost[] {
     used.use(holder);
     return used.spent - before;
   }
-  const when = "one entry and exit of a node that does not serve, within renewMs";
+  const when = "one entry and exit of a node other than the server, within renewMs";
   return [
     cost("entry", "messages", exactly(2), (n) => enter(n).messages),
     cost("client delay", "message times", exactly(2), (n) => enter(n).time),
@@ -244,7 +252,10 @@ function electedServerCosts(): Cost[] {
   ];
 }
 
-/** The hardened token ring, while nothing goes wrong, where a round takes less time than a renewal; and a new token. */
+/**
+ * Returns the costs of the epoch token ring: without faults, if a round takes less time than a renewal; and for a new
+ * token.
+ */
 function epochTokenRingCosts(): Cost[] {
   const cost = costOf("epoch-token-ring", 64);
   const ring = (nodes: number, stay: number) =>
@@ -253,12 +264,12 @@ function epochTokenRingCosts(): Cost[] {
       stay,
       counted: ["token"],
     });
-  /** From the place of the token to the node that wants in. */
+  /** Returns the cost of an entry for each distance from the token to the requesting node. */
   const entries = (n: number): Figures[] =>
     [0, ...places(n)].map((place) => {
       const used = ring(n, 10_000);
       used.use(0);
-      while (used.spent % n !== 0) used.sim.step(); // It is on its way to the first of the ring.
+      while (used.spent % n !== 0) used.sim.step(); // Run until the token is back at the first node in the ring.
       return used.enter(place);
     });
   const handOvers = (n: number): Figures[] => places(n).map((place) => ring(n, 10_000).handOver(0, place));

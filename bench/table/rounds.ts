@@ -1,4 +1,4 @@
-/** What agreements cost in which everybody takes part, round by round. Every message takes one unit of time. */
+/** The cost of agreements that proceed in rounds, with all nodes taking part. Every message takes one unit of time. */
 import type { NodeId, Tagged } from "../../src/core/protocol.ts";
 import { oralMessages } from "../../src/protocols/consensus/byzantine-generals/byzantine-generals.ts";
 import { signedMessages } from "../../src/protocols/consensus/byzantine-generals/signed-messages.ts";
@@ -15,10 +15,10 @@ import { type Cost, costOf, declaredFormula, range } from "./cost.ts";
 interface Rounds {
   readonly name: string;
   readonly make: () => unknown;
-  /** Which of the algorithm's `costs` it is. */
+  /** The case in the algorithm's `costs`. */
   readonly cost: string;
   readonly formula: string;
-  /** Who proposes; all unless said. */
+  /** The nodes that propose. Default: all. */
   readonly proposers?: readonly NodeId[];
   readonly maxNodes: number;
 }
@@ -33,26 +33,32 @@ const rounds: readonly Rounds[] = [
     formula: "Σ over k = 0 … m of (N − 1)…(N − 1 − k)",
   },
   { ...anOrder, name: "byzantine-generals, signed", make: () => signedMessages(), formula: "(N − 1)²" },
-  { name: "flood-set", make: () => floodSet(), cost: "all propose", formula: "(f + 1)N(N − 1), f = 1", maxNodes: 31 },
+  {
+    name: "flood-set",
+    make: () => floodSet(),
+    cost: "all nodes propose",
+    formula: "(f + 1)N(N − 1), f = 1",
+    maxNodes: 31,
+  },
   {
     name: "interactive-consistency",
     make: () => interactiveConsistency(),
-    cost: "all propose",
+    cost: "all nodes propose",
     formula: "N Σ over k = 0 … m of (N − 1)…(N − 1 − k)",
     maxNodes: 7,
   },
   {
     name: "interactive-consistency, signed",
     make: () => signedInteractiveConsistency(),
-    cost: "all propose",
+    cost: "all nodes propose",
     formula: "N(N − 1)²",
     maxNodes: 7,
   },
-  { name: "lockstep", make: () => lockstep(), cost: "a turn", formula: "2N(N − 1)", maxNodes: 31 },
+  { name: "lockstep", make: () => lockstep(), cost: "one turn", formula: "2N(N − 1)", maxNodes: 31 },
   {
     name: "lockstep, echo",
     make: () => lockstep({ echoes: true }),
-    cost: "a turn",
+    cost: "one turn",
     formula: "3N(N − 1)",
     maxNodes: 31,
   },

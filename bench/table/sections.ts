@@ -1,13 +1,13 @@
 /**
- * Uses of a mutual exclusion in the simulator, where every message takes one unit of time; and how entry, hand-over and bandwidth are
- * measured, alike for all.
+ * Runs mutual exclusion algorithms in the simulator, with one unit of time per message, and measures entry, hand-over
+ * and bandwidth.
  */
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
 import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import { type Cost, costOf, exactly, type Formula, range } from "./cost.ts";
 
-/** Longer than any request takes that is made meanwhile. */
+/** Longer than any request that is made while a node is inside. */
 const STAY = 100_000;
 
 export interface Figures {
@@ -18,33 +18,33 @@ export interface Figures {
 
 export interface Section<M extends Mutex> {
   readonly sim: Simulation<MutexWithWorkload<M>>;
-  /** Messages so far, of the types that count. */
+  /** How many of the counted messages have been sent so far. */
   readonly spent: number;
-  /** From asking to being inside. */
+  /** Makes the node request entry, and measures until it is inside. */
   enter(node: NodeId): Figures;
-  /** `holder` leaves, and no node wants in. */
+  /** Makes `holder` leave while no node is waiting. */
   leave(holder: NodeId): void;
   /** Enters and leaves. */
   use(node: NodeId): void;
-  /** `holder` enters, `next` requests, and `holder` leaves: from then until `next` is inside. */
+  /** Makes `holder` enter, `next` request entry and `holder` leave. Measures from then until `next` is inside. */
   handOver(holder: NodeId, next: NodeId): Figures;
-  /** Requests, and waits for the effects of that. */
+  /** Requests entry, and waits for the effects of the request. */
   ask(node: NodeId): void;
 }
 
 export interface SectionOptions {
-  /** Whether nodes have to be started: others answer from rest. */
+  /** Whether nodes must be started. Protocols without this option respond even if they are not started. */
   readonly mustStart?: boolean;
-  /** So long they have been running when the story begins. */
+  /** How long the nodes have been running when the measurement begins. */
   readonly settle?: number;
-  /** The types of messages that count; all of them unless said. */
+  /** The types of messages that are counted. Default: all. */
   readonly counted?: readonly string[];
   readonly stay?: number;
   readonly delay?: number | readonly [number, number];
   readonly seed?: number;
 }
 
-/** Nodes 0 … N − 1, each with a workload. */
+/** Creates nodes 0 … N − 1, each with a workload. */
 export function section<M extends Mutex>(mutex: Protocol<M>, nodes: number, options: SectionOptions = {}): Section<M> {
   const { stay = STAY } = options;
   return usedSection(
@@ -54,14 +54,14 @@ export function section<M extends Mutex>(mutex: Protocol<M>, nodes: number, opti
   );
 }
 
-/** The same of an assembly that has its workload already; `stay` is for its maker. */
+/** Like `section`, for an assembly that already has its workload. `stay` has no effect. */
 export function usedSection<M extends Mutex>(
   protocol: Protocol<MutexWithWorkload<M>>,
   nodes: number,
   { mustStart = false, settle = 0, counted, delay = 1, seed = 1 }: SectionOptions = {},
 ): Section<M> {
   const ids = range(0, nodes - 1);
-  // Properties look at every node after every step; here only messages and times count.
+  // Properties would inspect every node after every step, but only messages and times are measured here.
   const sim = simulation<MutexWithWorkload<M>>({
     protocol: { ...protocol, properties: [] },
     nodes: ids,
@@ -77,17 +77,17 @@ export function usedSection<M extends Mutex>(
       : counted.reduce((sum, type) => sum + (sim.messages.byType[type] ?? 0), 0);
   const doing = (node: NodeId): string => sim.world.state(node).workload.doing;
   function until(holds: () => boolean): void {
-    while (!holds()) if (!sim.step()) throw new Error("expected the node to get in, but nothing happens any more");
+    while (!holds()) if (!sim.step()) throw new Error("expected the node to enter, but the system is idle");
   }
   function askNow(node: NodeId): void {
     sim.command(node, { type: "workload", body: { type: "use", entries: 1 } } as never);
   }
-  /** Up to the step in which the holder leaves, which sends messages itself. */
+  /** Runs until the holder leaves. Returns the figures before that step, which itself sends messages. */
   function untilLeaving(holder: NodeId): Figures {
     let before = spent();
     while (doing(holder) === "inside") {
       before = spent();
-      if (!sim.step()) throw new Error("expected the holder to leave, but nothing happens any more");
+      if (!sim.step()) throw new Error("expected the holder to leave, but the system is idle");
     }
     return { messages: before, time: sim.now };
   }
@@ -126,19 +126,22 @@ export function usedSection<M extends Mutex>(
   return used;
 }
 
-/** An idle holder passes the token on at once, as far as message times go. */
+/** How long the token is idle, which is negligible compared with a message. */
 export const HARDLY = 1e-9;
 const WANTING = 9;
 const ENTRIES = 3;
 
-/** Nodes at every distance: all of a small ring, some of a large one. */
+/** Returns nodes at every distance: all nodes in a small ring, but only some in a large one. */
 export const places = (nodes: number): number[] =>
   range(1, nodes - 1).filter((place) => nodes <= 64 || place % 111 === 0 || place === 1 || place === nodes - 1);
 
-/** Who asks first, and who asks while it is inside. */
+/** The node that enters first, and the node that requests entry while the first one is inside. */
 export type Pair = readonly [holder: NodeId, next: NodeId];
 
-/** The mean for each entry when `WANTING` nodes, or all there are, want in again and again. */
+/**
+ * Returns the mean number of messages per entry when `WANTING` nodes, or all of them if there are fewer, request entry
+ * repeatedly.
+ */
 export function crowdedOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number): number {
   const wanting = Math.min(nodes, WANTING);
   const used = section(mutex(), nodes, { stay: 1, delay: [0.5, 1.5], seed: nodes });
@@ -158,7 +161,9 @@ interface FormulasAtRest {
   readonly bandwidth: Formula;
 }
 
-/** Of algorithms that come to rest. A request and its answer take two message times in all of them. */
+/**
+ * Returns the costs of algorithms that become idle. In all of them, a request and its answer take two message times.
+ */
 export function costsAtRest<M extends Mutex>(
   protocol: string,
   make: () => Protocol<M>,

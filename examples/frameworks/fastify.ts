@@ -1,6 +1,6 @@
 /**
- * What examples/service.ts does, in a Fastify service. Where Coterie is installed (docs/first-cluster.md): `npm install fastify`, and run
- * it three times, with 1, 2 and 3.
+ * The same service as examples/service.ts, with Fastify. Install Coterie (docs/guide/getting-started.md), run
+ * `npm install fastify`, and start it three times, with 1, 2 and 3.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Coordination, coterie } from "coterie/fastify";
@@ -22,7 +22,7 @@ await app.register(coterie, {
     members: { 1: "127.0.0.1:7231", 2: "127.0.0.1:7232", 3: "127.0.0.1:7233" },
     dataDir: "data-{id}",
   },
-}); // GET /readyz is there now.
+}); // This also serves GET /readyz.
 const { member, signal } = app.coterie;
 const settings = member.map<string>("settings");
 const latest = new Map<string, string>();
@@ -46,7 +46,7 @@ async function follow(): Promise<void> {
 
 void app.coterie.lead("scheduler", async ({ signal, token }) => {
   while (!signal.aborted) {
-    console.log(`member ${id} does what is due, under token ${token}`);
+    console.log(`member ${id} runs the schedule under token ${token}`);
     await sleep(200, undefined, { signal });
   }
 });

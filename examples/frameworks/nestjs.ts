@@ -1,6 +1,7 @@
 /**
- * What examples/service.ts does, in a NestJS application. Where Coterie is installed (docs/first-cluster.md): `npm install @nestjs/core
- * @nestjs/common @nestjs/platform-express reflect-metadata rxjs`, with `experimentalDecorators`, and run it three times, with 1, 2 and 3.
+ * The same service as examples/service.ts, with NestJS. Install Coterie (docs/guide/getting-started.md), run
+ * `npm install @nestjs/core @nestjs/common @nestjs/platform-express reflect-metadata rxjs`, enable
+ * `experimentalDecorators`, and start it three times, with 1, 2 and 3.
  */
 import "reflect-metadata";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -57,7 +58,7 @@ class Scheduler implements OnApplicationBootstrap {
   onApplicationBootstrap(): void {
     void this.coordination.lead("scheduler", async ({ signal, token }) => {
       while (!signal.aborted) {
-        console.log(`member ${id} does what is due, under token ${token}`);
+        console.log(`member ${id} runs the schedule under token ${token}`);
         await sleep(200, undefined, { signal });
       }
     });
@@ -94,7 +95,7 @@ class Service {
       id,
       members: { 1: "127.0.0.1:7251", 2: "127.0.0.1:7252", 3: "127.0.0.1:7253" },
       dataDir: "data-{id}",
-    }), // GET /readyz is there now.
+    }), // This also serves GET /readyz.
   ],
   controllers: [Service],
   providers: [Settings, Scheduler],

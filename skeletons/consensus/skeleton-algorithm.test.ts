@@ -8,7 +8,7 @@ const protocol = skeletonAlgorithm();
 const propose = (node: number) => ({ type: "propose", value: `from ${node}` }) as const;
 const range = (count: number): number[] => Array.from({ length: count }, (_, node) => node);
 
-/** Nodes that have been running idly. */
+/** Creates a simulation of idle nodes with an empty log. */
 function stage(nodes: number, delayMs: number | readonly [number, number] = 10, seed = 1) {
   const log: string[] = [];
   const sim = simulation({
@@ -24,7 +24,7 @@ function stage(nodes: number, delayMs: number | readonly [number, number] = 10, 
 }
 
 describe("skeleton algorithm: the worked example", () => {
-  it("1 proposes, and all decide for its value", async () => {
+  it("all nodes decide the value that node 1 proposes", async () => {
     const { sim, log } = stage(3);
     sim.command(1, propose(1));
     sim.run();
@@ -33,8 +33,8 @@ describe("skeleton algorithm: the worked example", () => {
   });
 });
 
-describe("skeleton algorithm: what it costs", () => {
-  it.each([2, 3, 8, 64])("N = %i: as the formula says", (nodes) => {
+describe("skeleton algorithm: cost", () => {
+  it.each([2, 3, 8, 64])("matches the formula for N = %i", (nodes) => {
     const { sim } = stage(nodes);
     sim.command(nodes - 1, propose(nodes - 1));
     sim.run();
@@ -42,8 +42,8 @@ describe("skeleton algorithm: what it costs", () => {
   });
 });
 
-describe("skeleton algorithm: what it guarantees", () => {
-  it.each(range(50))("agreement and termination with any delays, seed %i", (seed) => {
+describe("skeleton algorithm: guarantees", () => {
+  it.each(range(50))("keeps agreement and termination with random delays, seed %i", (seed) => {
     const { sim } = stage(5, [1, 40], seed);
     for (const node of range(5)) sim.command(node, propose(node));
     sim.run();
@@ -61,11 +61,11 @@ describe("skeleton algorithm: what it guarantees", () => {
     asks: (node: number) => [propose(node)],
   } as const;
 
-  it("explored: 3 nodes that propose", () => {
+  it("holds in every run of 3 nodes that propose once each", () => {
     expect(explore(system)).toMatchObject({ verdict: "holds", states: 109 });
   });
 
-  it("termination is violated if a node crashes", () => {
+  it("violates termination if a node crashes", () => {
     const { verdict, property } = explore({ ...system, crashes: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "termination"]);
   });

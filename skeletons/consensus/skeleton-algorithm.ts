@@ -1,17 +1,18 @@
 /**
- * Skeleton algorithm: in one sentence, what is decided and why.
+ * Skeleton algorithm: in one sentence, which value is decided and why.
  * The paper, with year and section.
  *
  * Assumes   no crashes; reliable links.
- * Safety    agreement: no two nodes decide differently. Validity: what is decided was proposed.
+ * Safety    agreement: no two nodes decide differently. Validity: a decided value was proposed.
  * Liveness  termination: a node that has proposed decides.
  * Cost      at most N messages: one to the lowest node, and N − 1 from it.
  *
- * What runs here until the algorithm stands in its place: the lowest node decides for the first that it hears of.
+ * Placeholder until you write the algorithm: the lowest node decides the first proposal that it receives.
  */
 import type { Context, Protocol } from "../../src/core/protocol.ts";
 import { text } from "../../src/core/shape.ts";
 
+/** The types of the skeleton algorithm: its state, messages, commands and events. */
 export type SkeletonAlgorithm = {
   state: { proposed: string | null; decided: string | null };
   message: { type: "propose"; value: string } | { type: "decided"; value: string };
@@ -24,15 +25,16 @@ const valueShape = text(65_536);
 type State = SkeletonAlgorithm["state"];
 type Ctx = Context<SkeletonAlgorithm>;
 
+/** Decides one of the proposed values. */
 export function skeletonAlgorithm(): Protocol<SkeletonAlgorithm> {
   function decide(state: State, value: string, ctx: Ctx): void {
     state.decided = value;
     ctx.emit({ type: "decided", value });
   }
 
-  /** At the lowest node. */
+  /** Decides a value. Called on the lowest node. */
   function choose(state: State, value: string, ctx: Ctx): void {
-    if (state.decided !== null) return; // Another proposal was first.
+    if (state.decided !== null) return; // Another proposal was decided first.
     decide(state, value, ctx);
     ctx.broadcast({ type: "decided", value });
   }
@@ -48,7 +50,7 @@ export function skeletonAlgorithm(): Protocol<SkeletonAlgorithm> {
     },
     command: {
       propose(state, { value }, ctx) {
-        if (state.decided !== null || state.proposed !== null) return; // Too late, or its first proposal stands.
+        if (state.decided !== null || state.proposed !== null) return; // Already decided, or already proposed.
         state.proposed = value;
         const lowest = Math.min(ctx.self, ...ctx.peers);
         if (lowest === ctx.self) choose(state, value, ctx);
@@ -77,7 +79,7 @@ export function skeletonAlgorithm(): Protocol<SkeletonAlgorithm> {
         holds: ({ state }, node) => state(node).decided !== null,
       },
     ],
-    costs: [{ when: "one proposal of a node that is not the lowest", messages: (nodes) => nodes }],
+    costs: [{ when: "one proposal, by a node other than the lowest", messages: (nodes) => nodes }],
     view: ({ proposed, decided }) => ({
       role: decided !== null ? "decided" : proposed !== null ? "proposing" : "idle",
     }),

@@ -8,7 +8,7 @@ const protocol = skeletonAlgorithm();
 const call = { type: "call" } as const;
 const range = (count: number): number[] => Array.from({ length: count }, (_, node) => node);
 
-/** Nodes that have been running idly. */
+/** Creates a simulation of idle nodes with an empty log. */
 function stage(nodes: number, delayMs: number | readonly [number, number] = 10, seed = 1) {
   const log: string[] = [];
   const sim = simulation({
@@ -24,7 +24,7 @@ function stage(nodes: number, delayMs: number | readonly [number, number] = 10, 
 }
 
 describe("skeleton algorithm: the worked example", () => {
-  it("0 calls, 3 is elected", async () => {
+  it("elects node 3 when node 0 calls", async () => {
     const { sim, log } = stage(4);
     sim.command(0, call);
     sim.run();
@@ -33,8 +33,8 @@ describe("skeleton algorithm: the worked example", () => {
   });
 });
 
-describe("skeleton algorithm: what it costs", () => {
-  it.each([2, 3, 8, 64])("N = %i: as the formula says", (nodes) => {
+describe("skeleton algorithm: cost", () => {
+  it.each([2, 3, 8, 64])("matches the formula for N = %i", (nodes) => {
     const { sim } = stage(nodes);
     sim.command(0, call);
     sim.run();
@@ -42,8 +42,8 @@ describe("skeleton algorithm: what it costs", () => {
   });
 });
 
-describe("skeleton algorithm: what it guarantees", () => {
-  it.each(range(50))("E1, E2 with any delays and any caller, seed %i", (seed) => {
+describe("skeleton algorithm: guarantees", () => {
+  it.each(range(50))("keeps E1 and E2 with random delays and all nodes calling, seed %i", (seed) => {
     const { sim } = stage(5, [1, 40], seed);
     for (const node of range(5)) sim.command(node, call);
     sim.run();
@@ -60,11 +60,11 @@ describe("skeleton algorithm: what it guarantees", () => {
     asks: () => [call],
   } as const;
 
-  it("explored: 3 nodes that call once each", () => {
+  it("holds in every run of 3 nodes that call once each", () => {
     expect(explore(system)).toMatchObject({ verdict: "holds", states: 163 });
   });
 
-  it("E2 is violated if a message is lost", () => {
+  it("violates E2 if a message is lost", () => {
     const { verdict, property } = explore({ ...system, losses: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "E2 liveness"]);
   });

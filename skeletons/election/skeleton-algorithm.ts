@@ -1,16 +1,17 @@
 /**
- * Skeleton algorithm: in one sentence, who becomes the leader and why.
+ * Skeleton algorithm: in one sentence, which node becomes the leader and why.
  * The paper, with year and section, or Coulouris et al. §15.3.
  *
  * Assumes   no crashes; reliable links.
- * Safety    E1: a node that has elected somebody has elected the highest.
- * Liveness  E2: every election ends, and then every node has elected somebody.
+ * Safety    E1: a node that knows a leader knows the highest node.
+ * Liveness  E2: every election ends, and then every node knows a leader.
  * Cost      at most N messages: one to the highest node, and N − 1 from it.
  *
- * What runs here until the algorithm stands in its place: the highest node is told, and declares itself.
+ * Placeholder until you write the algorithm: the caller notifies the highest node, which announces itself.
  */
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
 
+/** The types of the skeleton algorithm: its state, messages, commands and events. */
 export type SkeletonAlgorithm = {
   state: { phase: "idle" | "campaigning"; leader: NodeId | null };
   message: { type: "election" } | { type: "leader" };
@@ -21,10 +22,11 @@ export type SkeletonAlgorithm = {
 type State = SkeletonAlgorithm["state"];
 type Ctx = Context<SkeletonAlgorithm>;
 
+/** Elects one leader among the nodes. */
 export function skeletonAlgorithm(): Protocol<SkeletonAlgorithm> {
   function follow(state: State, leader: NodeId, ctx: Ctx): void {
     state.phase = "idle";
-    if (state.leader === leader) return; // It was announced before.
+    if (state.leader === leader) return; // A repeated announcement.
     state.leader = leader;
     ctx.emit({ type: "elected", leader });
   }
@@ -43,7 +45,7 @@ export function skeletonAlgorithm(): Protocol<SkeletonAlgorithm> {
     },
     command: {
       call(state, _command, ctx) {
-        if (state.phase === "campaigning") return; // It has called already.
+        if (state.phase === "campaigning") return; // Already called.
         const highest = Math.max(ctx.self, ...ctx.peers);
         if (highest === ctx.self) return becomeLeader(state, ctx);
         state.phase = "campaigning";
@@ -56,18 +58,18 @@ export function skeletonAlgorithm(): Protocol<SkeletonAlgorithm> {
     properties: [
       {
         name: "E1 safety",
-        claim: "a node that has elected somebody has elected the highest alive node",
+        claim: "a node that knows a leader knows the highest alive node",
         when: "always",
         holds: ({ alive, state }) => alive.every((node) => [null, Math.max(...alive)].includes(state(node).leader)),
       },
       {
         name: "E2 liveness",
-        claim: "every node that has called an election has elected somebody when nothing is left to happen",
+        claim: "when the system is quiescent, every node that has called an election knows a leader",
         when: "quiescent",
         holds: ({ alive, state }) => alive.every((node) => state(node).phase === "idle"),
       },
     ],
-    costs: [{ when: "a node calls that is not the highest", messages: (nodes) => nodes }],
+    costs: [{ when: "one call, by a node other than the highest", messages: (nodes) => nodes }],
     view: ({ phase, leader }, self) => ({ role: leader === self ? "leader" : phase, leader }),
   };
 }

@@ -7,7 +7,7 @@ import { skeletonAlgorithm } from "./skeleton-algorithm.ts";
 const protocol = skeletonAlgorithm({ intervalMs: 100, maxMisses: 3 });
 const range = (count: number): number[] => Array.from({ length: count }, (_, node) => node);
 
-/** Nodes that start; the log has what they emit. */
+/** Starts nodes and logs the events that they emit. */
 function stage(nodes: number, delayMs: number | readonly [number, number] = 10, seed = 1) {
   const log: string[] = [];
   const sim = simulation({
@@ -22,7 +22,7 @@ function stage(nodes: number, delayMs: number | readonly [number, number] = 10, 
 }
 
 describe("skeleton algorithm: the worked example", () => {
-  it("suspects a node that has crashed, and restores it when it is back", async () => {
+  it("suspects a crashed node, and restores it after its restart", async () => {
     const { sim, log } = stage(3);
     sim.run(250);
     sim.crash(2);
@@ -35,16 +35,16 @@ describe("skeleton algorithm: the worked example", () => {
   });
 });
 
-describe("skeleton algorithm: what it costs", () => {
-  it.each([2, 3, 8, 16])("N = %i: as the formula says", (nodes) => {
+describe("skeleton algorithm: cost", () => {
+  it.each([2, 3, 8, 16])("matches the formula for N = %i", (nodes) => {
     const { sim } = stage(nodes);
-    sim.run(950); // Ten beats, the first one at the start.
+    sim.run(950); // Ten beats: the first one is sent at the start.
     expect(sim.messages.total).toBe(10 * (protocol.costs[0]?.messages(nodes) ?? 0));
   });
 });
 
-describe("skeleton algorithm: what it guarantees", () => {
-  it.each(range(50))("completeness and accuracy while the bound holds, seed %i", (seed) => {
+describe("skeleton algorithm: guarantees", () => {
+  it.each(range(50))("is complete and accurate while the bound holds, seed %i", (seed) => {
     const { sim } = stage(4, [1, 50], seed);
     sim.run(1_000 + seed);
     sim.crash(3);
@@ -59,7 +59,7 @@ describe("skeleton algorithm: what it guarantees", () => {
     expect(sim.verdict().map(({ property }) => property)).toEqual(["eventual strong accuracy"]);
   });
 
-  it("explored: 2 nodes, 4 time-outs at most, none of which makes the algorithm throw", () => {
+  it("never throws in a run of 2 nodes with at most 4 timeouts", () => {
     const system = { protocol, nodes: [0, 1], network: "fifo", timers: "free", begin: "together" } as const;
     expect(explore({ ...system, maxTimeouts: 4, properties: [] })).toMatchObject({ verdict: "unknown", states: 395 });
   });

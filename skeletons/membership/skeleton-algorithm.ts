@@ -3,17 +3,18 @@
  * The paper, with year and section.
  *
  * Assumes   crash-recovery nodes; bounded delay: a beat takes less than `maxMisses` intervals.
- * Safety    eventual strong accuracy: an alive node is not suspected for ever.
+ * Safety    eventual strong accuracy: an alive node is not suspected forever.
  * Liveness  strong completeness: a crashed node is suspected by every alive node.
  * Cost      N(N − 1) messages per beat.
  *
- * What runs here until the algorithm stands in its place: heartbeats with a fixed timeout.
+ * Placeholder until you write the algorithm: heartbeats with a fixed timeout.
  */
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
 import { count, type OptionsOf, optionTable } from "../../src/protocols/options.ts";
 
+/** The types of the skeleton algorithm: its state, messages, timers and events. */
 export type SkeletonAlgorithm = {
-  /** How many beats of each peer have been missed in a row. */
+  /** Consecutive missed beats, by peer. */
   state: { missed: Record<NodeId, number> };
   message: { type: "alive" };
   timer: "beat";
@@ -21,15 +22,21 @@ export type SkeletonAlgorithm = {
 };
 
 const skeletonAlgorithmOptions = optionTable("skeleton-algorithm", {
-  intervalMs: count(100, "the time between two beats"),
-  maxMisses: count(3, "a node is suspected if more beats in a row are missed"),
+  intervalMs: count(100, "the heartbeat interval"),
+  maxMisses: count(3, "a node that misses more beats in a row is suspected"),
 });
 
+/** The options of `skeletonAlgorithm()`. */
 export type SkeletonAlgorithmOptions = OptionsOf<typeof skeletonAlgorithmOptions>;
 
 type State = SkeletonAlgorithm["state"];
 type Ctx = Context<SkeletonAlgorithm>;
 
+/**
+ * Detects crashed nodes.
+ *
+ * @throws UsageError if an option is unknown or out of range
+ */
 export function skeletonAlgorithm(given?: Partial<SkeletonAlgorithmOptions>): Protocol<SkeletonAlgorithm> {
   const { intervalMs, maxMisses } = skeletonAlgorithmOptions.settle(given);
 
@@ -66,7 +73,7 @@ export function skeletonAlgorithm(given?: Partial<SkeletonAlgorithmOptions>): Pr
     properties: [
       {
         name: "strong completeness",
-        claim: "in the end, every alive node suspects every crashed one",
+        claim: "every alive node eventually suspects every crashed node",
         when: "eventually",
         holds: ({ nodes, alive, state }) =>
           alive.every((node) =>
@@ -75,12 +82,12 @@ export function skeletonAlgorithm(given?: Partial<SkeletonAlgorithmOptions>): Pr
       },
       {
         name: "eventual strong accuracy",
-        claim: "in the end, no alive node suspects another alive one",
+        claim: "eventually no alive node suspects another alive node",
         when: "eventually",
         holds: ({ alive, state }) => alive.every((node) => alive.every((peer) => !isSuspected(state(node), peer))),
       },
     ],
-    costs: [{ when: "one beat of every node", messages: (nodes) => nodes * (nodes - 1) }],
+    costs: [{ when: "one heartbeat of every node", messages: (nodes) => nodes * (nodes - 1) }],
     view: ({ missed }) => ({ role: Object.values(missed).some((count) => count > maxMisses) ? "suspecting" : "calm" }),
   };
 }

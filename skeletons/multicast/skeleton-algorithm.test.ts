@@ -10,7 +10,7 @@ const protocol = multicastWithWorkload(skeletonAlgorithm(), [integrity, validity
 const send = (messages: number) => ({ type: "workload", body: { type: "send", messages } }) as const;
 const range = (count: number): number[] => Array.from({ length: count }, (_, node) => node);
 
-/** Nodes that have been running idly. */
+/** Creates a simulation of idle nodes with an empty log. */
 function stage(nodes: number, delayMs: number | readonly [number, number] = 10, seed = 1) {
   const log: string[] = [];
   const sim = simulation({
@@ -26,7 +26,7 @@ function stage(nodes: number, delayMs: number | readonly [number, number] = 10, 
 }
 
 describe("skeleton algorithm: the worked example", () => {
-  it("0 sends one message, and all deliver it", async () => {
+  it("all nodes deliver the message that node 0 sends", async () => {
     const { sim, log } = stage(3);
     sim.command(0, send(1));
     sim.run();
@@ -35,8 +35,8 @@ describe("skeleton algorithm: the worked example", () => {
   });
 });
 
-describe("skeleton algorithm: what it costs", () => {
-  it.each([1, 2, 3, 8, 64])("N = %i: as the formula says", (nodes) => {
+describe("skeleton algorithm: cost", () => {
+  it.each([1, 2, 3, 8, 64])("matches the formula for N = %i", (nodes) => {
     const { sim } = stage(nodes);
     sim.command(0, send(1));
     sim.run();
@@ -44,8 +44,8 @@ describe("skeleton algorithm: what it costs", () => {
   });
 });
 
-describe("skeleton algorithm: what it guarantees", () => {
-  it.each(range(50))("integrity, validity and agreement with any delays, seed %i", (seed) => {
+describe("skeleton algorithm: guarantees", () => {
+  it.each(range(50))("keeps integrity, validity and agreement with random delays, seed %i", (seed) => {
     const { sim } = stage(4, [1, 40], seed);
     for (const node of range(4)) sim.command(node, send(2));
     sim.run();
@@ -62,11 +62,11 @@ describe("skeleton algorithm: what it guarantees", () => {
     asks: (node: number) => (node < 2 ? [send(1)] : []),
   } as const;
 
-  it("explored: 3 nodes, two of which send one message each", () => {
+  it("holds in every run of 3 nodes, two of them sending one message each", () => {
     expect(explore(system)).toMatchObject({ verdict: "holds", states: 49 });
   });
 
-  it("agreement is violated if a message is lost", () => {
+  it("violates agreement if a message is lost", () => {
     const { verdict, property } = explore({ ...system, losses: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "workload: agreement"]);
   });

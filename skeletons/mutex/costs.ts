@@ -1,4 +1,4 @@
-/** What `coterie new mutex NAME` adds to bench/table/mutex.ts: the costs of the server that runs until the algorithm stands there. */
+/** Lines that `coterie new mutex NAME` adds to bench/table/mutex.ts: the costs of the placeholder server. */
 import { type Cost, declaredFormula } from "../../bench/table/cost.ts";
 import { costsAtRest } from "../../bench/table/sections.ts";
 import { skeletonAlgorithm } from "./skeleton-algorithm.ts";
@@ -9,6 +9,6 @@ export const added: readonly Cost[] = [
     entry: { formula: "2", expected: () => 2 },
     handOver: { formula: "2", expected: () => 2 },
     handOverTime: { formula: "2", expected: () => 2 },
-    bandwidth: declaredFormula(skeletonAlgorithm(), "one entry and exit of a node that does not coordinate", "3"),
+    bandwidth: declaredFormula(skeletonAlgorithm(), "one entry and exit, by a node other than the coordinator", "3"),
   }),
 ];

@@ -9,7 +9,7 @@ const protocol = mutexWithWorkload(skeletonAlgorithm, { workload: { stayMs: 30 }
 const use = { type: "workload", body: { type: "use", entries: 1 } } as const;
 const range = (count: number): number[] => Array.from({ length: count }, (_, node) => node);
 
-/** Nodes that have been running idly. */
+/** Creates a simulation of idle nodes with an empty log. */
 function stage(nodes: number, delayMs: number | readonly [number, number] = 10, seed = 1) {
   const log: string[] = [];
   const sim = simulation({
@@ -25,7 +25,7 @@ function stage(nodes: number, delayMs: number | readonly [number, number] = 10, 
 }
 
 describe("skeleton algorithm: the worked example", () => {
-  it("1 is inside, 2 waits and enters after it", async () => {
+  it("node 2 waits while node 1 is inside, and enters after it", async () => {
     const { sim, log } = stage(3);
     sim.command(1, use);
     sim.run(25);
@@ -36,8 +36,8 @@ describe("skeleton algorithm: the worked example", () => {
   });
 });
 
-describe("skeleton algorithm: what it costs", () => {
-  it.each([2, 3, 8, 64])("N = %i: as the formula says", (nodes) => {
+describe("skeleton algorithm: cost", () => {
+  it.each([2, 3, 8, 64])("matches the formula for N = %i", (nodes) => {
     const { sim } = stage(nodes);
     sim.command(nodes - 1, use);
     sim.run();
@@ -45,8 +45,8 @@ describe("skeleton algorithm: what it costs", () => {
   });
 });
 
-describe("skeleton algorithm: what it guarantees", () => {
-  it.each(range(50))("ME1, ME2 with any delays, seed %i", (seed) => {
+describe("skeleton algorithm: guarantees", () => {
+  it.each(range(50))("keeps ME1 and ME2 with random delays, seed %i", (seed) => {
     const { sim } = stage(5, [1, 40], seed);
     for (const node of range(5)) sim.command(node, use);
     sim.run();
@@ -63,11 +63,11 @@ describe("skeleton algorithm: what it guarantees", () => {
     asks: () => [use],
   } as const;
 
-  it("explored: 3 nodes that enter once each", () => {
+  it("holds in every run of 3 nodes that enter once each", () => {
     expect(explore(system)).toMatchObject({ verdict: "holds", states: 130 });
   });
 
-  it("ME2 is violated if a node crashes", () => {
+  it("violates ME2 if a node crashes", () => {
     const { verdict, property } = explore({ ...system, crashes: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "ME2 liveness"]);
   });

@@ -1,37 +1,43 @@
 /**
- * Skeleton algorithm: in one sentence, who may enter and why.
+ * Skeleton algorithm: in one sentence, which node may enter and why.
  * The paper, with year and section, or Coulouris et al. §15.2.
  *
- * Assumes   no crashes; reliable links, in any order; a node that is inside leaves.
+ * Assumes   no crashes; reliable links, in any order; no node stays inside forever.
  * Safety    ME1: at most one node is inside.
  * Liveness  ME2: every request is granted.
  * Cost      3 messages per entry: request, grant, release; none for the coordinator itself.
  *
- * What runs here until the algorithm stands in its place: the lowest node keeps a queue.
+ * Placeholder until you write the algorithm: the lowest node coordinates and keeps a queue.
  */
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
 import { natural } from "../../src/core/shape.ts";
 import { mutexProperties, type Section } from "../../src/protocols/mutex/family/workload.ts";
 import { requireNoOptions } from "../../src/protocols/options.ts";
 
+/** The types of the skeleton algorithm: its state, messages, commands and events. */
 export type SkeletonAlgorithm = {
   state: {
     section: Section;
-    /** At the coordinator: who is inside or waits, the first one inside. */
+    /** On the coordinator: the node inside, followed by the waiting nodes. */
     queue: NodeId[];
-    /** At the coordinator: how many grants it has given. */
+    /** On the coordinator: the number of grants so far, which is the last token. */
     grants: number;
   };
   message: { type: "request" } | { type: "grant"; token: number } | { type: "release" };
-  /** `enter` counts when released, `exit` when held. */
+  /** `enter` is ignored unless released, `exit` unless held. */
   command: { type: "enter" } | { type: "exit" };
-  /** The token grows with every entry. */
+  /** The token increases with every entry. */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
 type State = SkeletonAlgorithm["state"];
 type Ctx = Context<SkeletonAlgorithm>;
 
+/**
+ * Lets one node at a time enter the critical section.
+ *
+ * @throws UsageError if an option is given, because there are none
+ */
 export function skeletonAlgorithm(given?: Record<never, never>): Protocol<SkeletonAlgorithm> {
   requireNoOptions("skeleton-algorithm", given);
   const coordinator = (ctx: Ctx): NodeId => Math.min(ctx.self, ...ctx.peers);
@@ -71,13 +77,13 @@ export function skeletonAlgorithm(given?: Record<never, never>): Protocol<Skelet
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // Already waiting or inside.
         state.section = "wanted";
         if (coordinator(ctx) === ctx.self) request(state, ctx.self, ctx);
         else ctx.send(coordinator(ctx), { type: "request" });
       },
       exit(state, _command, ctx) {
-        if (state.section !== "held") return; // It is not inside.
+        if (state.section !== "held") return; // Not inside.
         state.section = "released";
         ctx.emit({ type: "exited" });
         if (coordinator(ctx) === ctx.self) release(state, ctx.self, ctx);
@@ -89,9 +95,9 @@ export function skeletonAlgorithm(given?: Record<never, never>): Protocol<Skelet
       command: { enter: {}, exit: {} },
     },
     source: "the paper, with year and section",
-    assumes: ["no crashes", "reliable links", "a node that is inside leaves"],
+    assumes: ["no crashes", "reliable links", "no node stays inside forever"],
     properties: mutexProperties(({ section }) => section),
-    costs: [{ when: "one entry and exit of a node that does not coordinate", messages: () => 3 }],
+    costs: [{ when: "one entry and exit, by a node other than the coordinator", messages: () => 3 }],
     view: ({ section }) => ({ role: section }),
   };
 }

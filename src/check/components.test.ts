@@ -13,7 +13,9 @@ function found(size: number, roots: number[], edges: number[][]): number[][] {
   return all;
 }
 
-/** Who reaches whom, by repeated squaring of the edges. */
+/**
+ * Returns, for each pair of states, whether the second is reachable from the first, by repeated squaring of the edges.
+ */
 function reaches(size: number, edges: number[][]): boolean[][] {
   const to = edges.map((targets, from) => Array.from({ length: size }, (_, i) => i === from || targets.includes(i)));
   for (let via = 0; via < size; via++)
@@ -22,7 +24,7 @@ function reaches(size: number, edges: number[][]): boolean[][] {
   return to;
 }
 
-it("finds the sets of states that reach each other, each after those that it leads to", () => {
+it("finds the sets of states that reach each other, each after the sets it leads to", () => {
   const source = random(11);
   for (let run = 0; run < 300; run++) {
     const size = 1 + source.below(9);
@@ -39,7 +41,7 @@ it("finds the sets of states that reach each other, each after those that it lea
   }
 });
 
-it("goes as deep as there are states, and ends when it is told to", () => {
+it("handles graphs as deep as their number of states, and stops on request", () => {
   const size = 200_000;
   const next = Array.from({ length: size }, (_, i) => [(i + 1) % size]);
   expect(found(size, [0], next)).toHaveLength(1);

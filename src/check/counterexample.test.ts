@@ -29,7 +29,7 @@ const specs: SystemSpec[] = [
 ];
 
 describe("a counterexample as a trace", () => {
-  it.each(specs)("is replayed step by step by the protocol's own handlers: %j", (spec) => {
+  it.each(specs)("the protocol's own handlers replay it step by step: %j", (spec) => {
     const { options, found, entries } = shown(spec);
     expect(found.verdict).toBe("violated");
     const { doubts, snapshot, findings } = replay(options.protocol, options.nodes, entries);
@@ -39,7 +39,7 @@ describe("a counterexample as a trace", () => {
     expect([property?.name, verdict]).toEqual([found.property?.name, found.loop === null ? "violated" : "unknown"]);
   });
 
-  it.each(specs)("names every message once, and nothing is received that was not sent: %j", (spec) => {
+  it.each(specs)("gives every message one id, and receives nothing that was not sent: %j", (spec) => {
     const { entries } = shown(spec);
     const sent = entries.flatMap((entry) => (entry.kind === "send" ? [entry.id] : []));
     const ended = entries.flatMap((entry) => (entry.kind === "receive" || entry.kind === "lost" ? [entry.id] : []));
@@ -48,8 +48,8 @@ describe("a counterexample as a trace", () => {
     expect(new Set(ended).size).toBe(ended.length);
   });
 
-  it("a duplicate is received twice by one name", () => {
-    const twice = { name: "once", claim: "nobody hears of 1 twice", when: "always" } as const;
+  it("a duplicated message is received twice with one id", () => {
+    const twice = { name: "once", claim: "no node receives 1 twice", when: "always" } as const;
     const options = { ...systemFor({ protocol: "ricart-agrawala", nodes: [0, 1], initiators: [0], duplications: 1 }) };
     const heard = (state: unknown): number => (state as { mutex: { clock: number } }).mutex.clock;
     const found = explore({
@@ -61,17 +61,17 @@ describe("a counterexample as a trace", () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  it("says where the part begins that repeats", () => {
+  it("marks the start of the part that repeats", () => {
     const { entries, violation, found } = shown(specs.at(-1) as SystemSpec);
     const first = entries[violation?.loopFrom as number];
     expect(first).toMatchObject({ at: (found.loop as number) + 1, kind: "receive", node: 0 });
     expect(violation).toMatchObject({
       property: "termination",
-      claim: "a node that has proposed has decided in the end",
+      claim: "every node that proposes eventually decides",
     });
   });
 
-  it("says nothing of a loop where the run stops, and nothing at all where nothing was found", () => {
+  it("has no loop if the run stops, and no violation if nothing was found", () => {
     const stops = shown({ protocol: "chang-roberts", nodes: [0, 1], losses: 1, property: "E2 termination" });
     expect([stops.found.loop, stops.violation?.loopFrom]).toEqual([stops.found.path.length, null]);
     const losses = stops.entries.filter((entry) => entry.kind === "lost");

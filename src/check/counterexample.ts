@@ -1,4 +1,4 @@
-/** A counterexample as a trace like any other, which can be drawn, replayed, and gone on from. */
+/** Converts a counterexample into an ordinary trace that can be drawn, replayed and continued. */
 import { canonical } from "../core/plain.ts";
 import type { MessageOf, NodeId, StateOf, Vocabulary } from "../core/protocol.ts";
 import type { LossReason, MessageId, TraceEntry, TraceHeader } from "../trace/entry.ts";
@@ -6,16 +6,24 @@ import type { Exploration } from "./explore.ts";
 import type { ModelOptions } from "./model.ts";
 import type { Taken } from "./path.ts";
 
+/** A counterexample as a trace. */
 export interface Counterexample<V extends Vocabulary> {
-  /** `at` is the number of the step, from 1; what was there before the first step is at 0. */
+  /** The entries. `at` is the step number, counting from 1. Anything before the first step has `at` 0. */
   readonly entries: readonly TraceEntry<V>[];
-  /** For the header of a trace file. Null where nothing was violated. */
+  /** The violation, for the header of a trace file. Null if nothing was violated. */
   readonly violation: TraceHeader["violation"];
 }
 
 type Found<V extends Vocabulary> = Pick<Exploration<V>, "property" | "path" | "loop">;
 
-/** The run that an exploration found, as a trace: every message has one id where it is sent and where it arrives. */
+/**
+ * Converts the run found by an exploration into a trace. A message's send and receipt have the same id.
+ *
+ * @param options the options of the exploration
+ * @example
+ * const found = explore(system);
+ * for (const entry of counterexample(system, found).entries) console.log(JSON.stringify(entry));
+ */
 export function counterexample<V extends Vocabulary>(options: ModelOptions<V>, found: Found<V>): Counterexample<V> {
   const { property, path, loop } = found;
   const scribe = new Scribe(options);
@@ -34,7 +42,7 @@ interface Letter<V extends Vocabulary> {
   readonly message: MessageOf<V>;
 }
 
-/** Writes down a run step by step. It knows who is up and which messages are on their way, so as to name them. */
+/** Writes a run step by step. To assign ids, it tracks which nodes are up and which messages are in flight. */
 class Scribe<V extends Vocabulary> {
   readonly #options: ModelOptions<V>;
   readonly entries: TraceEntry<V>[] = [];
@@ -54,7 +62,7 @@ class Scribe<V extends Vocabulary> {
     }
   }
 
-  /** The index of the step's first entry. */
+  /** Writes a step. Returns the index of its first entry. */
   write(at: number, taken: Taken<V>): number {
     this.#at = at;
     const first = this.entries.length;
@@ -101,7 +109,7 @@ class Scribe<V extends Vocabulary> {
     this.#lives.set(node, (this.#lives.get(node) ?? 0) + 1);
   }
 
-  /** What is left of a journal, where that is not all that its node was to write. */
+  /** Returns the records left in the journal if some were lost. */
   #remains(journal: readonly unknown[] | null): { readonly journal?: readonly unknown[] } {
     if (this.#options.journal === "lost") return { journal: [] };
     return journal === null || (this.#options.recoveries ?? 0) === 0 ? {} : { journal };
@@ -123,12 +131,15 @@ class Scribe<V extends Vocabulary> {
     else this.#lose(letter, this.#lives.has(to) ? "crashed" : "down");
   }
 
-  /** A node that is down loses what was meant for it; on its way a message is lost by its sender's link. */
+  /**
+   * Writes the loss of a message. A message to a crashed node is lost at the receiver; any other loss happens on the
+   * sender's link.
+   */
   #lose({ id, from, to }: Letter<V>, why: LossReason): void {
     this.#add({ at: this.#at, node: why === "dropped" ? from : to, kind: "lost", id, to, why });
   }
 
-  /** The oldest that is equal: where links keep their order, that is the one which the checker delivers. */
+  /** Returns the oldest equal message, which is the one that the checker delivers if links keep their order. */
   #letterTo(node: NodeId, sender: NodeId, message: MessageOf<V>): Letter<V> {
     const text = canonical(message);
     return this.#letters.find(

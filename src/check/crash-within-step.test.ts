@@ -7,7 +7,7 @@ import { walk } from "./search/walks.ts";
 import { shrink } from "./shrink/shrink.ts";
 import { modelOf, movesOf, shrinkTrace } from "./shrink/trace.ts";
 
-/** Whoever is told to writes it down, tells the others, and writes down that it has told them. */
+/** On command, a node journals, notifies the others, and journals that it has notified them. */
 type Tellers = {
   state: { heard: number; written: string[] };
   message: { type: "news" };
@@ -42,8 +42,8 @@ const tellers: Protocol<Tellers> = {
   assumes: [],
   properties: [
     {
-      name: "all or nobody",
-      claim: "at rest, all others have heard the news or nobody has",
+      name: "all or none",
+      claim: "when quiescent, all others have received the news, or none has",
       when: "quiescent",
       holds: ({ alive, state }) => new Set(alive.filter((node) => node > 0).map((node) => state(node).heard)).size <= 1,
     },
@@ -62,7 +62,7 @@ const telling = {
   crashes: 1,
 } as const satisfies ExploreOptions<Tellers>;
 
-/** What nodes 1 … 3 have heard and node 0 has found in its journal, in every state in which all is quiet. */
+/** Returns the messages that nodes 1 … 3 have received and the journal of node 0, in every quiescent state. */
 function endsOf(options: Partial<ExploreOptions<Tellers>>): string[] {
   const ends = new Set<string>();
   const seen = {
@@ -81,12 +81,12 @@ function endsOf(options: Partial<ExploreOptions<Tellers>>): string[] {
 }
 
 describe("a crash within a step", () => {
-  it("strikes just before any of its sends: what comes before is on its way, the rest never is", () => {
+  it("happens just before any of its sends: earlier messages are in flight, the rest are never sent", () => {
     expect(endsOf({})).toEqual(["000 ", "000 down", "111 ", "111 down"]);
     expect(endsOf({ withinStep: true })).toEqual(["000 ", "000 down", "100 down", "110 down", "111 ", "111 down"]);
   });
 
-  it("leaves in the journal what was written before it", () => {
+  it("leaves the records in the journal that were written before it", () => {
     const back = endsOf({ withinStep: true, recoveries: 1 }).filter((end) => !end.endsWith("down"));
     expect(back).toContain("000 begun");
     expect(back).toContain("110 begun");
@@ -94,30 +94,30 @@ describe("a crash within a step", () => {
     expect(back).not.toContain("110 begun done");
   });
 
-  it("happens no more often than there are crashes, and shares its budget with other faults", () => {
+  it("counts against the crash budget and the shared fault budget", () => {
     expect(endsOf({ withinStep: true, crashes: 0 })).toEqual(["000 ", "111 "]);
     const once = { withinStep: true, recoveries: 1, losses: 1, faults: 1 } as const;
     expect(endsOf(once).filter((end) => end.endsWith("begun"))).toEqual([]);
     expect(explore({ ...telling, withinStep: true, faults: 0 }).verdict).toBe("holds");
   });
 
-  it("is found by breadth first and by walks, and shrunk to the same two moves", () => {
+  it("is found breadth first and by walks, and shrunk to the same two moves", () => {
     expect(explore(telling).verdict).toBe("holds");
     const found = explore({ ...telling, withinStep: true });
-    expect(found.property?.name).toBe("all or nobody");
+    expect(found.property?.name).toBe("all or none");
     expect(found.path.map(({ move, sends }) => [move.kind, move.crashesWithinStep, sends.length])).toEqual([
       ["command", true, 1],
       ["receive", undefined, 0],
     ]);
     for (const strategy of ["random", "pct", "swarm"] as const) {
       const walked = walk({ ...telling, withinStep: true, strategy, seed: 1, runs: 2_000 });
-      expect(walked.property?.name, strategy).toBe("all or nobody");
+      expect(walked.property?.name, strategy).toBe("all or none");
       const shrunk = shrink({ ...telling, withinStep: true }, walked.path, walked.property as never);
       expect(shrunk?.length, strategy).toBe(2);
     }
   });
 
-  it("is told in the trace, which replays and can be gone on from", () => {
+  it("appears in the trace, which can be replayed and continued", () => {
     const found = explore({ ...telling, withinStep: true });
     const { entries } = counterexample({ ...telling, withinStep: true }, found);
     expect(entries.filter(({ node, kind }) => node === 0 && kind !== "start")).toMatchObject([
@@ -137,7 +137,7 @@ describe("a crash within a step", () => {
     expect(again?.length).toBe(2);
   });
 
-  it("a recording says what it left of the journal, where the node may come back", () => {
+  it("a recording contains the rest of the journal, if the node may recover", () => {
     const bothBack = { ...telling, withinStep: true, recoveries: 1 } as const;
     const { entries } = counterexample(bothBack, explore(bothBack));
     const crash = entries.find(({ kind }) => kind === "crash");

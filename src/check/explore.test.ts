@@ -5,7 +5,7 @@ import { bully } from "../protocols/election/bully/bully.ts";
 import { explore } from "./explore.ts";
 import { mutexModel, ringModel } from "./reference-models.ts";
 
-describe("exploration reproduces SPIN's counts, less the one state before SPIN's init", () => {
+describe("exploration reproduces SPIN's counts, minus the one state before SPIN's init", () => {
   it.each([
     ["Chang–Roberts", 8, ringModel(8), 7_060, 36_124],
     ["Chang–Roberts", 9, ringModel(9), 15_148, 90_895],
@@ -16,7 +16,7 @@ describe("exploration reproduces SPIN's counts, less the one state before SPIN's
   });
 });
 
-/** Two nodes that toss a coin each, write it down, say it, and may crash. */
+/** Two nodes that each toss a coin, journal it, send it, and may crash. */
 type Coins = {
   state: { own: number; heard: number };
   message: { type: "tossed"; side: number };
@@ -59,7 +59,7 @@ const coins = (property: (own: number, heard: number) => boolean): Protocol<Coin
 const two = { nodes: [0, 1], network: "fifo", timers: "free", begin: "down" } as const;
 
 describe("exploration", () => {
-  it("takes every choice", () => {
+  it("explores every choice", () => {
     for (const [own, heard] of [
       [0, 0],
       [0, 1],
@@ -73,17 +73,17 @@ describe("exploration", () => {
     expect(explore({ ...two, protocol: coins((own) => own < 2) }).verdict).toBe("holds");
   });
 
-  it("loses what was on its way to a node that crashes, and keeps its journal", () => {
+  it("drops messages in flight to a crashed node, and keeps its journal", () => {
     const faults = { crashes: 1, recoveries: 1 };
     const protocol = coins(() => true);
-    // Without what it replays, a node tosses again: states that a journal rules out appear.
+    // Without replay, a node tosses again, so states appear that a journal rules out.
     const forgetful = { ...protocol, replay: { side: () => undefined } };
     const kept = explore({ ...two, ...faults, protocol }).states;
     expect(kept).toBeGreaterThan(explore({ ...two, protocol }).states);
     expect(explore({ ...two, ...faults, protocol: forgetful }).states).toBeGreaterThan(kept);
   });
 
-  it("a bound that is hit makes the verdict unknown, never a pass", () => {
+  it("reaching a bound makes the verdict unknown, never a pass", () => {
     const protocol = coins(() => true);
     expect(explore({ ...two, protocol, maxStates: 3 })).toMatchObject({ verdict: "unknown", states: 3 });
     const stopped = explore({ ...ringModel(9), mayGoOn: () => false });
@@ -95,7 +95,7 @@ describe("exploration", () => {
     expect(explore({ ...ringModel(9), maxBytes: 10_000_000 })).toMatchObject({ verdict: "holds", states: 15_148 });
   });
 
-  it("an old leader that starts as another declares itself: the shortest way to two leaders, 7 steps", () => {
+  it("an old leader starts while another declares itself: the shortest run to two leaders, 7 steps", () => {
     const nodes = [0, 1, 2];
     const { verdict, property, path } = explore({
       protocol: bully(),
@@ -109,18 +109,18 @@ describe("exploration", () => {
     expect(path.at(-1)?.states.map((state) => state?.leader)).toEqual([1, 2, 2]);
   });
 
-  it("deliveries in one order but for some delays: with each delay more runs, with many all", () => {
+  it("deliveries in order except for some delays: each further delay allows more runs, and many allow all", () => {
     const protocol = coins(() => true);
     const count = (delays: number): number =>
       explore({ ...two, begin: "together", protocol, delays, properties: [] }).transitions;
     expect([0, 1, 2, 9].map(count)).toEqual([14, 22, 22, 22]);
   });
 
-  it("an order of deliveries says nothing of runs as wholes", () => {
+  it("a delivery order rejects properties of whole runs", () => {
     const model = ringModel(3) as unknown as Parameters<typeof explore>[0];
-    const properties = [{ name: "in the end", claim: "", when: "eventually", holds: () => true }] as const;
+    const properties = [{ name: "eventually bright", claim: "", when: "eventually", holds: () => true }] as const;
     expect(() => explore({ ...model, properties, delays: 0 })).toThrow(
-      'expected delays to come with properties of single states only, got "in the end": leave it out of properties or do without delays',
+      'expected delays to be combined only with properties of single states, got "eventually bright": remove it from properties, or do not set delays',
     );
   });
 });

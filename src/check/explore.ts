@@ -1,7 +1,7 @@
 /**
- * Exhaustive exploration: every order of starts, deliveries, time-outs, commands and faults within the bounds, breadth
- * first, so what one state shows is shown by a shortest run. Then, where a property asks for it, the search for runs that
- * go on for ever without what was promised.
+ * Exhaustive exploration of every order of starts, deliveries, timeouts, commands and faults within the bounds. The
+ * search is breadth first, so a counterexample to a property of single states is as short as possible. If a property
+ * requires it, the search then looks for infinite runs that never fulfill an obligation.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { Property, StateProperty, Vocabulary } from "../core/protocol.ts";
@@ -20,11 +20,13 @@ import { Column } from "./state-store.ts";
 
 export type { Taken } from "./path.ts";
 
+/** Options of `explore`: a model and the bounds of the search. */
 export interface ExploreOptions<V extends Vocabulary> extends ModelOptions<V>, Bounds {
-  /** Asked now and then; false ends the search. */
+  /** Called regularly. Return false to stop the search. */
   readonly mayGoOn?: (progress: Progress) => boolean;
 }
 
+/** The validation rules for the options of every search. */
 export const exploreRules: Rules<ExploreOptions<Vocabulary>> & typeof walkRules = {
   ...modelRules,
   ...walkRules,
@@ -36,7 +38,22 @@ export const exploreRules: Rules<ExploreOptions<Vocabulary>> & typeof walkRules 
 
 const ASK_EVERY = 1 << 13;
 
-/** @throws UsageError for options that make no sense, and where delays and promises about whole runs meet. */
+/**
+ * Explores every behavior of a protocol within bounds.
+ *
+ * @param options the model, the properties, and the bounds
+ * @returns the verdict, with a counterexample if it is `violated`
+ * @example
+ * const { verdict, property, path } = explore({
+ *   protocol: paxos(),
+ *   nodes: [0, 1, 2],
+ *   network: "bag",
+ *   timers: "never",
+ *   begin: "idle",
+ *   asks: (node) => (node === 0 ? [{ type: "propose", value: "a" }] : []),
+ * });
+ * @throws UsageError if an option is invalid, or if `delays` is combined with properties of whole runs
+ */
 export function explore<V extends Vocabulary>(options: ExploreOptions<V>): Exploration<V> {
   requireOptions("explore", options, exploreRules);
   const { mayGoOn = () => true } = options;
@@ -50,7 +67,10 @@ export function explore<V extends Vocabulary>(options: ExploreOptions<V>): Explo
   return search.violated === null ? exploration : { ...exploration, depth: exploration.path.length };
 }
 
-/** An order of deliveries leaves out runs that never end. */
+/**
+ * Checks that `delays` is not combined with properties of whole runs, because a fixed delivery order excludes infinite
+ * runs.
+ */
 export function requireSingleStates<V extends Vocabulary>(
   options: ModelOptions<V>,
   properties: readonly Property<V>[],
@@ -58,26 +78,32 @@ export function requireSingleStates<V extends Vocabulary>(
   if (options.delays === undefined) return;
   const promise = properties.find(({ when }) => when === "leadsTo" || when === "eventually");
   if (promise === undefined) return;
-  const wanted = "expected delays to come with properties of single states only";
+  const wanted = "expected delays to be combined only with properties of single states";
   throw new UsageError(
     "bad-option",
-    `${wanted}, got "${promise.name}": leave it out of properties or do without delays`,
+    `${wanted}, got "${promise.name}": remove it from properties, or do not set delays`,
   );
 }
 
 const DEFAULT_MAX_STATES = 100_000_000;
-/** After so many states, memory is looked at. */
+/** The number of expanded states between two measurements of memory. */
 const WEIGH_EVERY = 1 << 13;
-/** About what a remembered handler run takes on the heap, with what it led to. */
+/** The approximate heap memory of a cached handler run and its outcomes. */
 export const BYTES_PER_HANDLER_RUN = 1_000;
 
-/** What ends a search early. */
+/** Bounds that stop a search early. */
 export interface Bounds {
-  /** Where this bound is hit and nothing was violated, the verdict is `unknown`. */
+  /** The maximum number of states. If the search reaches it without a violation, the verdict is `unknown`. */
   readonly maxStates?: number;
-  /** States that take more moves than this to reach are not looked at; likewise. */
+  /**
+   * The maximum number of moves in a run. States that take more moves to reach are not explored. If there are any and
+   * nothing is violated, the verdict is `unknown`.
+   */
   readonly maxDepth?: number;
-  /** About how much memory states and remembered steps may take; likewise. */
+  /**
+   * The approximate memory limit for states and cached steps. If it is reached without a violation, the verdict is
+   * `unknown`.
+   */
   readonly maxBytes?: number;
 }
 
@@ -90,21 +116,21 @@ class BreadthFirst<V extends Vocabulary> implements Searched<V> {
   depth = 0;
   violated: Property<V> | null = null;
   failure: HandlerFailure | null = null;
-  /** The state that was looked at last, or in which a handler threw. */
+  /** The state that was evaluated last, or the state whose handler threw. */
   last = 0;
-  /** Whether a bound on states, depth or memory has left something out. */
+  /** Whether a bound on states, depth or memory has excluded anything. */
   isCut = false;
   readonly #maxStates: number;
   readonly #maxDepth: number;
   readonly #maxBytes: number;
-  /** For each state but the first, the state from which it was found. */
+  /** The predecessor of each state except the first. */
   readonly #parents = new Column();
   readonly #tuple: Int32Array;
-  /** Whether a property says something of single states. */
+  /** Whether any property concerns single states. */
   readonly #looks: boolean;
-  /** The state that is expanded next. */
+  /** The next state to expand. */
   #at = 0;
-  /** The first state of the layer below that which is being expanded. */
+  /** The first state of the layer after the one being expanded. */
   #layerEnd = 1;
 
   constructor(options: ModelOptions<V> & Bounds, properties: readonly Property<V>[]) {
@@ -141,7 +167,7 @@ class BreadthFirst<V extends Vocabulary> implements Searched<V> {
     };
   }
 
-  /** False if nothing is left to be expanded, or nothing more needs to be. */
+  /** Expands the next state. Returns false if there is none or the search is finished. */
   expandNext(): boolean {
     if (this.violated !== null || this.isCut) return false;
     if (this.#at === this.#layerEnd) {
@@ -163,7 +189,7 @@ class BreadthFirst<V extends Vocabulary> implements Searched<V> {
     return true;
   }
 
-  /** A shortest run to a state. */
+  /** Returns a shortest run that leads to a state. */
   path(state: number, toFailure = false): Taken<V>[] {
     const waypoints: { tuple: Int32Array }[] = [];
     for (let id = state; id > 0; id = this.#parents.at(id - 1)) {
@@ -189,13 +215,16 @@ class BreadthFirst<V extends Vocabulary> implements Searched<V> {
     return this.violated !== null || this.isCut;
   }
 
-  /** Instead of arriving, at the greatest depth: what would be new is left out. */
+  /**
+   * Handles a successor beyond the maximum depth. Records whether the bound excludes a new state, but does not add the
+   * state.
+   */
   #peek(words: Int32Array, at: number, hash: number): boolean {
     this.isCut ||= this.space.store.findPacked(words, at, hash) < 0;
     return this.isCut;
   }
 
-  /** At the state whose tuple has been read. */
+  /** Evaluates the state whose tuple has been read. */
   #look(state: number): void {
     this.last = state;
     if (!this.#looks) return;
@@ -204,72 +233,88 @@ class BreadthFirst<V extends Vocabulary> implements Searched<V> {
   }
 }
 
+/** The progress of a search. */
 export interface Progress {
+  /** Distinct states found so far. */
   readonly states: number;
+  /** Moves explored so far, including moves to states that were already known. */
   readonly transitions: number;
-  /** The number of transitions on the longest of the shortest paths so far. */
+  /** The maximum depth so far. A state's depth is the length of the shortest path to it. */
   readonly depth: number;
-  /** The states are all there; now runs without end are looked for. */
+  /** Whether all states have been found and the search for infinite runs has begun. */
   readonly isFollowing?: boolean;
 }
 
 /**
- * `holds`: every run within the fault budgets was looked at, and keeps every property. `violated`: `path` is a run that
- * breaks `property`, however much else was looked at. `unknown`: nothing was violated as far as was looked, and a bound
- * (`maxStates`, `maxDepth`, `maxBytes`, `maxInFlight`, `maxTimeouts`) or `mayGoOn` left something out. It is never a pass.
+ * The result of a search. `holds`: every run within the fault budgets was explored, and all properties hold.
+ * `violated`: `path` is a run that violates `property`, even if the search was incomplete. `unknown`: no violation was
+ * found, but the search was incomplete because of a bound (`maxStates`, `maxDepth`, `maxBytes`, `maxInFlight`,
+ * `maxTimeouts`) or `mayGoOn`. Never treat `unknown` as a pass.
  */
 export type Verdict = "holds" | "violated" | "unknown";
 
+/** The result of an exploration. */
 export interface Exploration<V extends Vocabulary> extends Progress {
+  /** The verdict. It is `holds` only if the search was complete. See `Verdict`. */
   readonly verdict: Verdict;
-  /** What is violated. */
+  /** The violated property, if any. */
   readonly property: Property<V> | null;
-  /** A way to the violation: a shortest one where one state shows it. Empty for a `sometimes` that never comes true. */
+  /**
+   * A run that leads to the violation. If a single state shows the violation, no run to it is shorter. Empty for a
+   * `sometimes` property that never comes true.
+   */
   readonly path: readonly Taken<V>[];
   /**
-   * For a run that never keeps what was promised: the index in `path` of the first move of the part that is repeated
-   * without end; as great as `path` is long where the run stops there, since nothing is bound to happen any more.
-   * Otherwise null.
+   * For a run that never fulfills an obligation: the index in `path` of the first move that repeats forever, or the
+   * length of `path` if the run stops because no further moves have to happen. Otherwise null.
    */
   readonly loop: number | null;
-  /** For each property `sometimes` that was seen to come true, a shortest way there. */
+  /** A shortest run to each `sometimes` property that came true. */
   readonly witnesses: readonly Witness<V>[];
-  /** A handler that threw, at the end of `path`; `property` then is "no handler throws". Null otherwise. */
+  /** If a handler threw at the end of `path`, its failure; `property` is then "no handler throws". Otherwise null. */
   readonly failure: HandlerFailure | null;
-  /** How often handlers ran: the rest was remembered. */
+  /** The number of times that a handler ran. All other steps used cached results. */
   readonly handlerRuns: number;
-  /** Which handlers ran, and what was emitted. */
+  /** The handlers that ran and the events that were emitted. */
   readonly reach: Reach;
 }
 
+/** A run that shows that a `sometimes` property comes true. */
 export interface Witness<V extends Vocabulary> {
+  /** The `sometimes` property. */
   readonly property: StateProperty<V>;
+  /** The run from the initial state to the first state that has the property. */
   readonly path: readonly Taken<V>[];
 }
 
-/** A search that is over. */
+/** A finished search. */
 export interface Searched<V extends Vocabulary> extends Progress {
-  /** What one state violates, or a run that stops. */
+  /** A property that is violated in a single state or by a run that stops. */
   readonly violated: Property<V> | null;
-  /** Whether what is violated is a promise, by a run that stops. */
+  /** Whether the violated property concerns whole runs and is violated by a run that stops. */
   readonly isLivenessBroken?: boolean;
+  /** The error from a handler that threw. Null if none did. */
   readonly failure: HandlerFailure | null;
-  /** The state that was looked at last, or in which a handler threw. */
+  /** The state that was evaluated last, or the state whose handler threw. */
   readonly last: number;
-  /** A property `sometimes` that has not come true. */
+  /** A `sometimes` property that has not come true. */
   readonly missing: Property<V> | null;
+  /** Each `sometimes` property that has come true, with the first state that shows it. */
   readonly reached: readonly { readonly property: StateProperty<V>; readonly state: number }[];
-  /** Whether a bound of the search has left something out. */
+  /** Whether a bound of the search has excluded anything. */
   readonly isCut: boolean;
+  /** The explored states and their transitions, for the search for infinite runs. */
   readonly graph: Graph<V>;
-  /** The run by which a state was found, and then, if it is asked for, the move whose handler throws. */
+  /** Returns the run on which a state was found and, if requested, the move whose handler throws. */
   path(state: number, toFailure?: boolean): Taken<V>[];
 }
 
 const pathToViolation = <V extends Vocabulary>(search: Searched<V>): Taken<V>[] =>
   search.path(search.last, search.failure !== null);
 
-/** Looks for runs without end as well, unless something is violated already or the search was stopped. */
+/**
+ * Completes a search: also searches for infinite runs, unless a property is already violated or the search was stopped.
+ */
 export function concluded<V extends Vocabulary>(
   search: Searched<V>,
   properties: readonly Property<V>[],
@@ -280,7 +325,7 @@ export function concluded<V extends Vocabulary>(
   const isWhole = !isStopped && !search.isCut && !graph.model.isCut;
   const found = violated ?? (isWhole ? search.missing : null);
   graph.model.steps.requireRepeatable();
-  graph.model.leavesOutFailures = true; // Moves of states that were not expanded.
+  graph.model.leavesOutFailures = true; // The omitted moves belong to states that were not expanded.
   const following = { states: graph.size, transitions, depth, isFollowing: true };
   const endless = found !== null || isStopped ? null : lasso(graph, properties, () => mayGoOn(following));
   const run = endless === "stopped" ? null : endless;
@@ -301,21 +346,26 @@ export function concluded<V extends Vocabulary>(
   };
 }
 
+/** The result of `fewestFaults`. */
 export interface FewestFaults<V extends Vocabulary> {
-  /** So many faults break it; null if what was tried does not. */
+  /** The smallest number of faults tried that violates a property. Null if none does. */
   readonly breaking: number | null;
-  /** So many faults, and fewer, are proven not to break it; −1 if not even none. */
+  /** The largest number of faults proven not to violate any property. −1 if nothing is proven. */
   readonly harmless: number;
-  /** The last one: of the violation, or with the most faults. */
+  /** The last exploration: the one that found the violation, or the one with the most faults. */
   readonly exploration: Exploration<V>;
 }
 
 /**
- * Tries 0, 1, 2 … faults of all kinds together, until a property is violated or `atMost` is reached. The options' budgets
- * say which kinds of faults there are and how many of each at most. `breaking` is the fewest if `harmless` is one less:
- * otherwise a bound of the search has left open what fewer faults do.
+ * Tries 0, 1, 2 … faults of all kinds together, until a property is violated or `atMost` is reached. The budgets in the
+ * options determine which kinds of faults occur and how many of each. If `harmless` is one less than `breaking`,
+ * `breaking` is the minimum. Otherwise, a bound on the search prevented a conclusion about fewer faults.
  *
- * @throws UsageError if the options allow no fault
+ * @param atMost the largest number of faults to try. Default: the sum of the budgets
+ * @example
+ * const system = systemFor({ protocol: "paxos", nodes: [0, 1, 2], initiators: [0], losses: 2, timers: "never" });
+ * const { breaking, harmless } = fewestFaults(system); // 2 and 1
+ * @throws UsageError `bad-option`; `no-faults` if the options allow no faults
  */
 export function fewestFaults<V extends Vocabulary>(
   options: ExploreOptions<V>,
@@ -335,7 +385,7 @@ export function fewestFaults<V extends Vocabulary>(
     const exploration = explore({ ...options, faults, mayGoOn });
     if (exploration.verdict === "violated") return { breaking: faults, harmless, exploration };
     if (exploration.verdict === "holds") {
-      // Where one fault more leads nowhere new, no run has room for it.
+      // If allowing one more fault adds no states, no run can contain that many faults.
       harmless = exploration.states === states && harmless === faults - 1 ? atMost : faults;
     }
     states = exploration.states;

@@ -1,12 +1,17 @@
-/** A handler that throws ends a search: the local step says which handler it was, the model which move, the search how to get there. */
+/**
+ * Errors for a handler that throws, which ends a search. The local step identifies the handler, the model identifies
+ * the move, and the search finds the run that leads to that move.
+ */
 import type { HandlerFailure } from "../driver/handler-failure.ts";
 
+/** Thrown by a local step when its handler throws. */
 export class FailedHandler extends Error {
   constructor(readonly failure: HandlerFailure) {
     super(String(failure.error), { cause: failure.error });
   }
 }
 
+/** Thrown by the model for a move when its handler throws. */
 export class FailedMove<Move> extends Error {
   constructor(
     readonly failure: HandlerFailure,
@@ -16,7 +21,7 @@ export class FailedMove<Move> extends Error {
   }
 }
 
-/** @throws FailedMove for a handler that throws, unless such moves are left out */
+/** Returns the outcomes of a move. @throws FailedMove if a handler throws, unless such moves are omitted */
 export function endings<Outcome, Move>(
   outcomes: () => readonly Outcome[],
   move: () => Move,

@@ -1,9 +1,10 @@
 /**
- * Fairness: what is possible without a break from some time on happens in the end. For each link that its head is
- * delivered (where links keep no order: each message); for each node that it starts, is given the next command of its
- * script, what it is to be told of a crash, and one of the commands that the application may give. Of a timer more is
- * asked: it runs out if it stays armed, is not armed anew, and may run out again and again, be it with breaks, as when
- * timers wait until no message is on its way. Faults never have to happen.
+ * Fairness: a move that is continuously possible from some point on eventually happens. This applies to the delivery of
+ * the message at the head of each link (or of every message, if links are unordered). For each node, it applies to its
+ * start, the next command in its script, its crash notifications, and one of the commands that the application may
+ * give. The condition for timers is different: a timer fires if it stays armed without being rearmed and could fire
+ * again and again, even with interruptions. An example is a timer that waits until no message is in flight. Faults
+ * never have to happen.
  */
 
 import { InvariantViolation } from "../core/errors.ts";
@@ -11,16 +12,19 @@ import { canonical } from "../core/plain.ts";
 import type { NodeId, Vocabulary } from "../core/protocol.ts";
 import type { Model, Move } from "./model.ts";
 
-/** Something that is bound to happen, in words. Equal for the moves by which it happens. */
+/**
+ * A string that identifies an obligation: a move that must eventually happen. Moves that fulfill the same obligation
+ * have equal strings.
+ */
 export type Obligation = string;
 
-/** A transition to a state by its number; −1 for one that bounds cut off. */
+/** A transition, with the number of the state that it leads to. −1 if bounds excluded that state. */
 export interface Edge<V extends Vocabulary> {
   readonly to: number;
   readonly move: Move<V>;
-  /** What happens by it; null for a fault. */
+  /** The obligation that the transition fulfills. Null for a fault. */
   readonly obligation: Obligation | null;
-  /** The timers that it arms, anew or for the first time, as obligations. */
+  /** The timers that the transition arms or rearms, as obligations. */
   readonly armed: readonly Obligation[];
 }
 
@@ -29,13 +33,13 @@ export interface Graph<V extends Vocabulary> {
   readonly model: Model<V>;
   readonly size: number;
   read(state: number, into: Int32Array): void;
-  /** The number of a state, or −1. */
+  /** Returns the number of a state, or −1 if the state is unknown. */
   find(tuple: Int32Array): number;
-  /** The numbers of the stored states that a state leads to. */
+  /** Returns the numbers of the stored successors of a state. */
   successors(state: number): readonly number[];
 }
 
-/** Null for a fault. @param before the state in which the move is possible */
+/** Returns the obligation that a move fulfills. Null for a fault. @param before the state before the move */
 function obligationOf<V extends Vocabulary>(model: Model<V>, move: Move<V>, before: Int32Array): Obligation | null {
   const { node, kind } = move;
   if (move.crashesWithinStep === true) return null;
@@ -61,7 +65,10 @@ function obligationOf<V extends Vocabulary>(model: Model<V>, move: Move<V>, befo
 
 const timerOf = (node: NodeId, timer: string): Obligation => `timer of ${node}: ${timer}`;
 
-/** All transitions out of a state, those that bounds cut off included: bounds do not change what is bound to happen. */
+/**
+ * Returns all transitions out of a state, including those excluded by bounds, because bounds do not change the
+ * obligations.
+ */
 function edgesOf<V extends Vocabulary>({ model, read, find }: Graph<V>, state: number): Edge<V>[] {
   const tuple = new Int32Array(model.width);
   const after = new Int32Array(model.width);
@@ -78,14 +85,14 @@ function edgesOf<V extends Vocabulary>({ model, read, find }: Graph<V>, state: n
   return edges;
 }
 
-/** Whether a run may stop in the state: nothing is bound to happen. */
+/** Whether a run may stop in the state because no further moves have to happen. */
 export function rests<V extends Vocabulary>({ model, read }: Graph<V>, state: number): boolean {
   const tuple = new Int32Array(model.width);
   read(state, tuple);
   return !model.expandPlainly(tuple, (move) => obligationOf(model, move(), tuple) !== null);
 }
 
-/** States that lead to each other, and what a run is bound to that stays among them. */
+/** A set of states that can reach each other, and the obligations of a run that stays among them. */
 export class Component<V extends Vocabulary> {
   readonly #members: ReadonlySet<number>;
   readonly #mayRunOut = new Map<Obligation, boolean>();
@@ -101,12 +108,15 @@ export class Component<V extends Vocabulary> {
     return this.#members.has(state);
   }
 
-  /** The transitions from a member to members. */
+  /** Returns the transitions from one member of the component to another. */
   inside(member: number): Edge<V>[] {
     return edgesOf(this.graph, member).filter(({ to }) => this.#members.has(to));
   }
 
-  /** What has to happen from a member on, unless it is not due in one of the next. */
+  /**
+   * Returns the obligations that are due at a member. An obligation remains open only while it is due at every
+   * successor.
+   */
   due(member: number): Set<Obligation> {
     const { model, read } = this.graph;
     const tuple = new Int32Array(model.width);
@@ -118,7 +128,7 @@ export class Component<V extends Vocabulary> {
     return new Set([...possible, ...armed.filter((timer) => this.#runsOut(timer))]);
   }
 
-  /** What is due in every member, and nowhere happens. */
+  /** Returns the obligations that are due at every member but are never fulfilled within the component. */
   neglected(): Obligation[] {
     let neglected = [...this.due(this.members[0] as number)];
     for (const member of this.members) {
@@ -130,12 +140,12 @@ export class Component<V extends Vocabulary> {
     return neglected;
   }
 
-  /** Whether that is possible in a member. */
+  /** Whether the obligation can be fulfilled at the member. */
   isPossible(obligation: Obligation, member: number): boolean {
     return edgesOf(this.graph, member).some((edge) => edge.obligation === obligation);
   }
 
-  /** Whether there are members in which the timer may run out. */
+  /** Whether the timer can fire at any member. */
   #runsOut(timer: Obligation): boolean {
     const known = this.#mayRunOut.get(timer) ?? this.members.some((member) => this.isPossible(timer, member));
     this.#mayRunOut.set(timer, known);
@@ -143,7 +153,7 @@ export class Component<V extends Vocabulary> {
   }
 }
 
-/** Whether what is due happens by that transition, or begins anew. */
+/** Whether the transition fulfills the obligation or restarts it. */
 function settles<V extends Vocabulary>({ obligation, armed }: Edge<V>, due: Obligation): boolean {
   return obligation === due || armed.includes(due);
 }
@@ -151,17 +161,17 @@ function settles<V extends Vocabulary>({ obligation, armed }: Edge<V>, due: Obli
 export const isTimer = (obligation: Obligation): boolean => obligation.startsWith("timer of ");
 
 /**
- * A shortest way from the initial state, which it leaves out.
+ * Returns a shortest path from the initial state. The path does not include that state.
  *
- * @param advance the phase that a transition to a state leads to, 0 or 1, from the phase before it
- * @param isGoal in phase 1
+ * @param advance returns the phase (0 or 1) after a transition to a state, given the phase before it
+ * @param isGoal applies in phase 1
  */
 export function stemTo<V extends Vocabulary>(
   { size, successors }: Graph<V>,
   advance: (state: number, phase: number) => number,
   isGoal: (state: number) => boolean,
 ): number[] {
-  /** Places are 2 · state + phase. */
+  /** The previous position on the path. A position is 2 · state + phase. */
   const cameFrom = new Int32Array(2 * size).fill(-1);
   const start = advance(0, 0);
   const queue = [start];
@@ -185,14 +195,14 @@ function backFrom(goal: number, cameFrom: Int32Array): number[] {
 }
 
 /**
- * From `entry` back to it within the component: whatever is due all the time happens on the way. Each leg is a shortest
- * one to the next transition that settles something.
+ * Returns a path within the component that starts and ends at `entry` and fulfills every obligation that would
+ * otherwise stay due. Each leg is a shortest path to the next transition that settles an obligation.
  */
 export function roundFrom<V extends Vocabulary>(component: Component<V>, entry: number): Edge<V>[] {
   const inside = remembered((state) => component.inside(state));
   const due = remembered((state) => component.due(state));
   const round: Edge<V>[] = [];
-  /** Due in every state so far, and has not happened. */
+  /** The obligations that have been due in every state so far and have not been fulfilled. */
   let neglected: Obligation[] = [...due(entry)];
   let at = entry;
   const isNeglectedAfter = (each: Obligation, edge: Edge<V>): boolean => !settles(edge, each) && due(edge.to).has(each);
@@ -206,7 +216,7 @@ export function roundFrom<V extends Vocabulary>(component: Component<V>, entry: 
   return at === entry ? round : [...round, ...leg(at, inside, ({ to }) => to === entry)];
 }
 
-/** A shortest way from a state through an edge that is wanted. */
+/** Returns a shortest path from a state through an edge that satisfies the condition. */
 function leg<V extends Vocabulary>(
   from: number,
   edgesFrom: (state: number) => readonly Edge<V>[],
@@ -232,7 +242,7 @@ function leg<V extends Vocabulary>(
   }
   throw new InvariantViolation(
     "no-way",
-    "the states of a component lead to each other, and to what settles what is due",
+    "the states of a component can reach each other and settle every obligation that is due",
   );
 }
 

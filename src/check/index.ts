@@ -1,4 +1,8 @@
-/** The checker: every behaviour of a protocol within bounds. */
+/**
+ * The checker: explores every behavior of a protocol within bounds.
+ *
+ * @module coterie/check
+ */
 
 export * from "../history/index.ts";
 export { type Counterexample, counterexample } from "./counterexample.ts";

@@ -1,4 +1,4 @@
-/** The search for fair runs beside one that tries every set of states. */
+/** Compares the search for fair runs with an oracle that tries every set of states. */
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Protocol } from "../core/protocol.ts";
@@ -8,13 +8,13 @@ const STATES = 6;
 const TIMERS = ["a", "b", "c"] as const;
 type Timer = (typeof TIMERS)[number];
 
-/** A node that goes from state to state, by whichever armed timer runs out. */
+/** A node that moves between states by timeouts of its armed timers. */
 interface Machine {
-  /** Per state, what is armed in it. */
+  /** For each state, its armed timers. */
   readonly armed: readonly (readonly Timer[])[];
-  /** Per state and timer, where its time-out leads. */
+  /** For each state and timer, the successor after the timeout. */
   readonly leads: readonly (readonly number[])[];
-  /** Per state and timer, whether that step arms anew what stays armed. */
+  /** For each state and timer, whether the step rearms the timers that stay armed. */
   readonly renews: readonly (readonly boolean[])[];
   readonly given: readonly boolean[];
   readonly holds: readonly boolean[];
@@ -30,7 +30,7 @@ const machines: fc.Arbitrary<Machine> = fc.record({
   holds: perState(fc.boolean()),
 });
 
-/** A time-out: of which timer, where it leads, and which timers it arms. */
+/** A timeout: its timer, its successor, and the timers it arms. */
 interface Step {
   readonly timer: Timer;
   readonly to: number;
@@ -87,7 +87,7 @@ function reachable(machine: Machine, from: readonly number[], within: (state: nu
   return found;
 }
 
-/** Whether a run may go on for ever through all of these states and no others, or stop in the only one. */
+/** Returns whether a run may visit exactly these states forever, or stop in the only one. */
 function isFair(machine: Machine, states: readonly number[]): boolean {
   const steps = states.flatMap((state) => stepsOf(machine, state).filter(({ to }) => states.includes(to)));
   const isConnected = states.every((from) => {
@@ -102,7 +102,7 @@ function isFair(machine: Machine, states: readonly number[]): boolean {
   );
 }
 
-/** Every set of states in which the promise is open is tried. */
+/** Returns whether a fair run can stay forever in some set of states with an open obligation. Tries every such set. */
 function isBroken(machine: Machine): boolean {
   const isOpen = (state: number): boolean => machine.holds[state] !== true;
   const given = [...reachable(machine, [0], () => true)].filter((state) => machine.given[state]);
@@ -118,7 +118,7 @@ function isBroken(machine: Machine): boolean {
   return false;
 }
 
-/** The run that the checker shows breaks the promise, and is unfair to no timer. */
+/** Expects the reported run to break the promise and to treat every timer fairly. */
 function expectFairRun(machine: Machine, { path, loop }: Exploration<Automaton>): void {
   const at = path.map(({ states }) => states[0]?.at as number);
   const entry = at[(loop as number) - 1] as number;
@@ -130,7 +130,7 @@ function expectFairRun(machine: Machine, { path, loop }: Exploration<Automaton>)
   expect(lastHeld).toBeLessThan((loop as number) - 1);
 }
 
-it("finds a fair run that breaks a promise wherever there is one, and only there", () => {
+it("finds a fair run that violates a property if and only if there is one", () => {
   let broken = 0;
   fc.assert(
     fc.property(machines, (machine) => {

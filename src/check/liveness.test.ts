@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Property, Protocol, Vocabulary } from "../core/protocol.ts";
 import { type ExploreOptions, explore } from "./explore.ts";
 
-/** A protocol of which only the handlers and properties matter. */
+/** Creates a protocol with only handlers and properties. */
 const toy = <V extends Vocabulary>(
   part: Omit<Protocol<V>, "name" | "shapes" | "source" | "assumes" | "costs" | "view">,
 ): Protocol<V> =>
@@ -16,7 +16,7 @@ const toy = <V extends Vocabulary>(
     ...part,
   }) as never;
 
-/** Node 0 asks, and waits until the others have answered; all spin: their timers run out again and again. */
+/** Node 0 sends a question and waits for the answers of the others. The timers of all nodes fire again and again. */
 type Asking = {
   state: { waits: boolean; spins: number };
   message: { type: "question" } | { type: "answer" };
@@ -25,7 +25,7 @@ type Asking = {
 };
 const answered: Property<Asking> = {
   name: "answered",
-  claim: "who asks is answered in the end",
+  claim: "every request is eventually answered",
   when: "leadsTo",
   given: ({ state }, node) => state(node).waits,
   holds: ({ state }, node) => !state(node).waits,
@@ -68,15 +68,15 @@ const kinds = ({ path }: { path: readonly { move: { node: number; kind: string }
   path.map(({ move }) => `${move.node} ${move.kind}`);
 
 describe("leadsTo", () => {
-  it("holds where only a run that is unfair to a link could break it", () => {
+  it("holds if only a run that is unfair to a link could violate it", () => {
     expect(explore({ ...two, protocol: spinning }).verdict).toBe("holds");
   });
 
-  it("is violated by a run that goes on for ever: the stem, and one round in which every timer has its turn", () => {
+  it("is violated by an infinite run: the stem, and one round with every timer firing", () => {
     const lost = explore({ ...two, protocol: spinning, losses: 1 });
     expect([lost.verdict, lost.property?.name]).toEqual(["violated", "answered"]);
     expect(kinds(lost).slice(0, lost.loop as number)).toEqual(["0 start", "1 start", "0 command", "1 lose"]);
-    // Each spins twice, which brings it back to where it was.
+    // Each node spins twice, which returns to the same state.
     expect(
       kinds(lost)
         .slice(lost.loop as number)
@@ -86,14 +86,14 @@ describe("leadsTo", () => {
     expect(end(lost.path.length - 1)).toBe(end((lost.loop as number) - 1));
   });
 
-  it("is violated by a run that stops; the loop begins where the path ends", () => {
+  it("is violated by a run that stops; the loop begins at the end of the path", () => {
     const protocol = { ...spinning, start: () => undefined } as Protocol<Asking>;
     const lost = explore({ ...two, protocol, begin: "idle", losses: 1 });
     expect([kinds(lost), lost.loop]).toEqual([["0 command", "1 lose"], 2]);
     expect(explore({ ...two, protocol, begin: "idle" }).verdict).toBe("holds");
   });
 
-  it("makes no promise to a node that crashes", () => {
+  it("requires nothing of a node that crashes", () => {
     const { verdict, path } = explore({ ...two, protocol: spinning, crashes: 1 });
     expect([verdict, path.filter(({ move }) => move.kind === "crash").map(({ move }) => move.node)]).toEqual([
       "violated",
@@ -101,14 +101,15 @@ describe("leadsTo", () => {
     ]);
   });
 
-  it("is not proved by a part of the states, and may be refuted by one", () => {
+  it("is not proved by a part of the states, but may be refuted by one", () => {
     const counting = asking((state) => {
       state.spins += 1;
     });
     expect(explore({ ...two, protocol: counting, maxStates: 500 }).verdict).toBe("unknown");
     const counted = { ...two, protocol: counting, losses: 1, maxStates: 500 };
-    expect(explore(counted).verdict).toBe("unknown"); // No state comes again …
-    const { verdict, path, loop } = explore({ ...counted, counters: ["spins"] }); // … but for how far all have counted.
+    expect(explore(counted).verdict).toBe("unknown"); // The counters grow, so no state repeats.
+    // Apart from the counters, states repeat.
+    const { verdict, path, loop } = explore({ ...counted, counters: ["spins"] });
     expect(verdict).toBe("violated");
     expect(path.slice(loop as number).map(({ states }) => states.map((state) => state?.spins))).toEqual([
       [1, 0],
@@ -117,7 +118,7 @@ describe("leadsTo", () => {
   });
 });
 
-/** Two timers at one node; the first arms the second anew, or leaves it alone. */
+/** Two timers at one node. The first either rearms the second or leaves it alone. */
 type Clocks = { state: { rung: boolean; beats: number }; message: { type: "beat" }; timer: "beat" | "ring" };
 const clocks = (rearms: boolean): Protocol<Clocks> =>
   toy<Clocks>({
@@ -141,7 +142,7 @@ const clocks = (rearms: boolean): Protocol<Clocks> =>
     properties: [
       {
         name: "rings",
-        claim: "the bell rings in the end",
+        claim: "the bell eventually rings",
         when: "leadsTo",
         given: () => true,
         holds: ({ state }, node) => state(node).rung,
@@ -149,9 +150,9 @@ const clocks = (rearms: boolean): Protocol<Clocks> =>
     ],
   });
 
-describe("time-outs", () => {
+describe("timeouts", () => {
   it.each(["free", "quiet"] as const)(
-    "a timer that stays armed runs out, one that is armed anew may not: %s",
+    "a timer that stays armed fires, but one that is rearmed may not: %s",
     (timers) => {
       const options: Omit<ExploreOptions<Clocks>, "protocol"> = {
         nodes: [0, 1],
@@ -171,7 +172,10 @@ describe("time-outs", () => {
   );
 });
 
-/** A node that goes through these values, one time-out each; after the last it goes back to `again`, or stays. */
+/**
+ * A node that counts from 0 to `length - 1`, one step per timeout. Then it returns to `again`, or stays if that is
+ * null.
+ */
 type Walk = { state: { at: number }; timer: "go" };
 const walk = (length: number, again: number | null, properties: readonly Property<Walk>[]): Protocol<Walk> =>
   toy<Walk>({
@@ -195,12 +199,12 @@ const about = (when: "sometimes" | "eventually", holds: (at: number) => boolean)
 const one = { nodes: [0], network: "fifo", timers: "free", begin: "together" } as const;
 
 describe("eventually", () => {
-  it("holds where what does not hold does not come again", () => {
+  it("holds if states that violate it do not recur", () => {
     expect(explore({ ...one, protocol: walk(5, null, [about("eventually", (at) => at === 4)]) }).verdict).toBe("holds");
     expect(explore({ ...one, protocol: walk(5, 3, [about("eventually", (at) => at >= 3)]) }).verdict).toBe("holds");
   });
 
-  it("is violated by a loop through a state in which it does not hold, and by one that is never left", () => {
+  it("is violated by a loop through a state that violates it, and by such a state that is never left", () => {
     const looping = explore({ ...one, protocol: walk(5, 1, [about("eventually", (at) => at !== 3)]) });
     expect([looping.verdict, looping.loop, looping.path.length]).toEqual(["violated", 4, 8]);
     const stuck = explore({ ...one, protocol: walk(5, null, [about("eventually", (at) => at !== 4)]) });
@@ -209,13 +213,13 @@ describe("eventually", () => {
 });
 
 describe("sometimes", () => {
-  it("comes with a shortest way there", () => {
+  it("comes with a shortest run to it", () => {
     const { verdict, witnesses } = explore({ ...one, protocol: walk(5, 0, [about("sometimes", (at) => at === 3)]) });
     expect([verdict, witnesses.map(({ path }) => path.at(-1)?.states)]).toEqual(["holds", [[{ at: 3 }]]]);
     expect(witnesses[0]?.path).toHaveLength(4);
   });
 
-  it("is violated when no state shows it, and unknown when not all were looked at", () => {
+  it("is violated if no state satisfies it, and unknown if not all states were explored", () => {
     const protocol = walk(5, 0, [about("sometimes", (at) => at === 7)]);
     expect(explore({ ...one, protocol })).toMatchObject({ verdict: "violated", path: [], witnesses: [] });
     expect(explore({ ...one, protocol, maxStates: 3 }).verdict).toBe("unknown");

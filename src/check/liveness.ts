@@ -1,7 +1,7 @@
 /**
- * Promises about runs as a whole: `leadsTo` and `eventually`. They are broken by a run that goes on for ever, so by a loop
- * of the state graph, or by one that stops. The search looks for a strongly connected component in which a promise stays
- * open and a run may stay without being unfair to anybody.
+ * Evaluation of properties of whole runs: `leadsTo` and `eventually`. A counterexample is an infinite run: either a
+ * loop in the state graph or a run that stops. The search looks for a strongly connected component whose states leave
+ * an obligation open, and where a run can stay forever while being fair to every node, link and timer.
  */
 import type { NodeId, Property, Vocabulary } from "../core/protocol.ts";
 import { Component, type Graph, isTimer, rests, roundFrom, stemTo } from "./fairness.ts";
@@ -9,15 +9,19 @@ import type { Move } from "./model.ts";
 import type { Waypoint } from "./path.ts";
 import { TupleWorld } from "./properties.ts";
 
+/** A run that never fulfills an obligation: a stem, then a loop. */
 export interface Lasso<V extends Vocabulary> {
   readonly property: Property<V>;
   /** The stem, then one round of the loop. */
   readonly waypoints: readonly Waypoint<V>[];
-  /** Where the loop begins; the number of waypoints for a run that stops. */
+  /** The index of the waypoint at which the loop begins. For a run that stops, the number of waypoints. */
   readonly loop: number;
 }
 
-/** Of a promise to one node, or to all, in a state: may stay open there; begins to be open there; is not kept there. */
+/**
+ * Flags for one obligation, at one node or at all nodes, in a state: it may stay open there, it becomes open there, or
+ * it is not fulfilled there.
+ */
 const OPEN = 1;
 const BEGINS = 2;
 const BROKEN = 4;
@@ -25,8 +29,8 @@ const BROKEN = 4;
 const ASK_EVERY = 1 << 13;
 
 /**
- * A run that breaks one of the promises; null if there is none in the graph, which says nothing about what the graph
- * leaves out. `mayGoOn` is asked now and then; after false the answer is `stopped`.
+ * Returns a run that violates one of the properties. Null if the graph contains none; this proves nothing about states
+ * that are missing from the graph. `mayGoOn` is called regularly; if it returns false, the result is `stopped`.
  */
 export function lasso<V extends Vocabulary>(
   graph: Graph<V>,
@@ -43,7 +47,9 @@ export function lasso<V extends Vocabulary>(
 
 class Stopped extends Error {}
 
-/** The graph, of which looking at many states ends with `Stopped` once it may not go on: whatever is computed, it looks. */
+/**
+ * Wraps the graph so that reading a state throws `Stopped` once the search must stop. Every computation reads states.
+ */
 function stoppable<V extends Vocabulary>(graph: Graph<V>, mayGoOn: () => boolean): Graph<V> {
   let looks = 0;
   const look = (): void => {
@@ -79,7 +85,7 @@ function firstLasso<V extends Vocabulary>(graph: Graph<V>, properties: readonly 
   return null;
 }
 
-/** The states in which a run can stay: those on a loop, and those in which nothing is bound to happen. */
+/** Returns the states where a run can stay: states on a loop, and states without obligations. */
 function endsOf<V extends Vocabulary>(graph: Graph<V>): number[] {
   const ends: number[] = [];
   const cyclic = new Set<number>();
@@ -87,7 +93,7 @@ function endsOf<V extends Vocabulary>(graph: Graph<V>): number[] {
   function successors(state: number): readonly number[] {
     const found = graph.successors(state);
     if (found.includes(state)) cyclic.add(state);
-    // Where no fault can happen, whatever can is bound to.
+    // If no fault can happen, every possible move is an obligation.
     if ((mayFail || found.length === 0) && rests(graph, state)) ends.push(state);
     return found;
   }
@@ -98,7 +104,7 @@ function endsOf<V extends Vocabulary>(graph: Graph<V>): number[] {
   return ends;
 }
 
-/** The flags of a state, for one promise to one node, or to all. */
+/** Returns a function that computes the flags of a state, for one obligation at one node or at all nodes. */
 function flagging<V extends Vocabulary>(
   { model, read }: Graph<V>,
   property: Property<V>,
@@ -115,12 +121,15 @@ function flagging<V extends Vocabulary>(
   };
 }
 
-/** Of the components in which the promise stays broken fairly, the one whose first state was found first. */
+/**
+ * Returns a component where a fair run can violate the property forever. If there are several, returns the one whose
+ * first state was found earliest.
+ */
 function fairComponent<V extends Vocabulary>(graph: Graph<V>, flags: Uint8Array): Component<V> | null {
   const { size } = graph;
   const isBroken = (members: readonly number[]): boolean =>
     members.some((state) => ((flags[state] as number) & BROKEN) !== 0);
-  /** States with a way back to themselves that is one transition long. */
+  /** States that have a transition to themselves. */
   const circular = new Set<number>();
   let best: Component<V> | null = null;
   let bestFirst = size;
@@ -151,8 +160,8 @@ function* having(flags: Uint8Array, wanted: number): Iterable<number> {
 }
 
 /**
- * The component, or a smaller one within it, such that a run may stay for ever; null if there is none. A timer that stays
- * armed runs out where it may, so a run in which it does not keeps away from there.
+ * Returns the component, or a part of it, that can contain a fair infinite run. Null if there is none. A timer that
+ * stays armed eventually fires in a state that allows it, so a run without its timeout avoids those states.
  */
 function fairPart<V extends Vocabulary>(
   component: Component<V>,
@@ -175,7 +184,7 @@ function fairPart<V extends Vocabulary>(
   return found;
 }
 
-/** A run into the component and once around. */
+/** Returns a run that enters the component and then goes once around a loop in it. */
 function wayAround<V extends Vocabulary>(
   component: Component<V>,
   flags: Uint8Array,
@@ -198,7 +207,7 @@ function wayAround<V extends Vocabulary>(
   return { waypoints, loop: stem.length };
 }
 
-/** Whether two moves differ in nothing but what is in a message. */
+/** Whether two moves are equal except for the contents of a message. */
 function isAlike<V extends Vocabulary>(a: Move<V>, b: Move<V>): boolean {
   const of = (move: Move<V>): string => {
     const more = "message" in move ? [move.from, move.message.type] : "timer" in move ? [move.timer] : [];
@@ -208,10 +217,10 @@ function isAlike<V extends Vocabulary>(a: Move<V>, b: Move<V>): boolean {
 }
 
 /**
- * Calls `each` with the members of every component that can be reached from the roots, a component after those that it
- * leads to. `successors` is asked once for each state; false from `each` ends the search.
+ * Calls `each` with the members of every component that can be reached from the roots. Each component comes after the
+ * components that it leads to. `successors` is called once for each state. The search ends when `each` returns false.
  *
- * @param size states are 0 … size − 1
+ * @param size states are numbered from 0 to size − 1
  */
 export function components(
   size: number,
@@ -219,14 +228,14 @@ export function components(
   successors: (state: number) => readonly number[],
   each: (members: readonly number[]) => boolean,
 ): void {
-  /** When the state was met, from 1; 0: not yet. */
+  /** The position of each state in the order of visits, starting from 1. 0: not visited. */
   const met = new Int32Array(size);
-  /** The earliest state, by when it was met, that it is known to lead back to. */
+  /** The earliest visited state that each state is known to lead back to. */
   const low = new Int32Array(size);
-  /** Met, and its component is not complete yet. */
+  /** States that have been visited but whose component is not yet complete. */
   const open: number[] = [];
   const isOpen = new Uint8Array(size);
-  /** The way to the state that is being looked at, what each state leads to, and how much of that has been looked at. */
+  /** The path to the current state, with the successors of each state on it and the number of successors visited. */
   const way: number[] = [];
   const leads: (readonly number[])[] = [];
   const done: number[] = [];
@@ -241,7 +250,7 @@ export function components(
     done.push(0);
   }
 
-  /** Looks at the next successor of the last state on the way; leaves the state if there is none. */
+  /** Visits the next successor of the last state on the path. Leaves that state if there are no more successors. */
   function goOn(): boolean {
     const at = way.length - 1;
     const state = way[at] as number;

@@ -1,7 +1,7 @@
 /**
- * What one node can do, by number. A local state is a node's state, its armed timers, its journal, and how far those who
- * give it commands have got; handlers run once per (local state, stimulus) and are remembered, so that exploring is integer
- * work. Only here are states cloned.
+ * The possible steps of individual nodes, identified by number. A local state consists of a node's state, its armed
+ * timers, its journal, and its positions in its command sources. A handler runs once per local state and stimulus, and
+ * its result is cached, so exploration handles only integers. States are cloned only here.
  */
 import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { compacted, slotFinder } from "../core/journal-slots.ts";
@@ -43,47 +43,50 @@ import type { Network } from "./network.ts";
 import { Reaching } from "./reach.ts";
 import { type Interner, interner, PairTable } from "./state-store.ts";
 
+/** The part of a global state that belongs to one node, without the messages in flight. */
 export interface Local<V extends Vocabulary> {
   readonly self: NodeId;
   readonly status: "new" | "up" | "crashed";
-  /** Null unless the node is up. */
+  /** The state. Null unless the node is up. */
   readonly state: StateOf<V> | null;
-  /** Armed, in alphabetical order. */
+  /** The armed timers, in alphabetical order. */
   readonly timers: readonly TimerOf<V>[];
-  /** Empty where nobody will read it. */
+  /** The records in the journal. Empty if the journal will never be read. */
   readonly journal: readonly RecordOf<V>[];
-  /** How many commands of its script it has been given. */
+  /** The number of commands that the node has received from its script. */
   readonly commandCount: number;
-  /** Who has crashed without its having been told yet, ascending. */
+  /** Crashed nodes whose crash this node has not been notified of, in ascending order. */
   readonly notifications: readonly NodeId[];
-  /** What has become of the commands that it is to answer. */
+  /** The status of its requests. */
   readonly requests: Requests;
-  /** What properties remember of the node. Empty where none does. */
+  /** The histories that the properties keep for the node. Empty if there are none. */
   readonly history: Remembered;
 }
 
-/** One way in which a step can end; several where the handler chooses. */
+/** One possible outcome of a step. There are several if the handler makes choices. */
 export interface Outcome<V extends Vocabulary> {
   readonly local: number;
-  /** Envelopes by the receiver's index among the nodes. */
+  /** The envelopes sent, each with its receiver's index among the nodes. */
   readonly sends: readonly { readonly to: number; readonly envelope: number }[];
   readonly events: readonly EventOf<V>[];
   readonly replies: readonly Answer<V>[];
   readonly choices: readonly { readonly label: string; readonly option: unknown }[];
-  /** What the step armed, or armed again. */
+  /** The timers that the step armed or rearmed. */
   readonly armed: ReadonlySet<TimerOf<V>>;
-  /** How it ends if the node crashes just before one of these sends. Empty where crashes strike between steps only. */
+  /**
+   * The outcomes if the node crashes just before one of these sends. Empty if crashes can happen only between steps.
+   */
   readonly crashedWithin: readonly Outcome<V>[];
 }
 
-/** Who gives a command: the node's script, the application as it likes, or a failure detector. */
+/** The source of a command: the node's script, the application (at any time), or a failure detector. */
 export type CommandSource = "script" | "application" | "detector";
 
-/** A step that a node can take of its own. */
+/** A step that a node can take without receiving a message. */
 export interface OwnStep<V extends Vocabulary> {
   readonly stimulus: Stimulus<V> & { kind: "command" | "timeout" };
   readonly by: CommandSource | "timer";
-  /** For what a detector says: who has crashed. Null otherwise. */
+  /** The crashed node, for a command from a failure detector. Otherwise null. */
   readonly crashed: NodeId | null;
   readonly outcomes: readonly Outcome<V>[];
 }
@@ -92,24 +95,28 @@ export interface LocalStepsOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
   readonly nodes: readonly NodeId[];
   readonly network: Network;
-  /** Whether records matter: they only do to a node that comes back. */
+  /** Whether records matter. They matter only if nodes can recover. */
   readonly keepsJournal: boolean;
-  /** Whether crashes may strike within a step. */
+  /** Whether crashes can happen within a step. */
   readonly crashesWithinSteps: boolean;
-  /** Given one after the other, each once. */
+  /** Returns the commands that a node receives in order, each once. */
   readonly asks: (self: NodeId) => readonly CommandOf<V>[];
-  /** The commands that the application may give in a state. */
+  /** Returns the commands that the application may give in a state. */
   readonly commands: (state: StateOf<V>, self: NodeId) => readonly CommandOf<V>[];
-  /** Given to nodes that are notified of a crash. */
+  /** Returns the command that notifies a node of a crash. */
   readonly crashNotification: (crashed: NodeId) => CommandOf<V> | null;
   readonly histories: Histories<V>;
-  /** Of a step that can end in more ways, so many are drawn. Absent: all are gone through. */
+  /**
+   * The maximum number of outcomes of a step. If there are more, this many are drawn at random. If omitted, all are
+   * explored.
+   */
   readonly maxOutcomes?: number;
 }
 
-/** How many runs of each handler are kept to be repeated. */
+/** The number of runs of each handler that are stored so that they can be repeated. */
 const KEPT_RUNS = 24;
 
+/** The steps of individual nodes. Each is computed once. */
 export class LocalSteps<V extends Vocabulary> {
   readonly #options: LocalStepsOptions<V>;
   readonly locals: Interner<Local<V>> = interner(
@@ -118,7 +125,7 @@ export class LocalSteps<V extends Vocabulary> {
   );
   readonly messages: Interner<MessageOf<V>> = interner();
   readonly reaching: Reaching<V>;
-  /** How often a handler has run. */
+  /** The number of times that a handler has run. */
   handlerRuns = 0;
   readonly #receipts = new PairTable();
   readonly #receiptOutcomes: (readonly Outcome<V>[])[] = [];
@@ -139,8 +146,8 @@ export class LocalSteps<V extends Vocabulary> {
   }
 
   /**
-   * To be called when a search has ended.
-   * @throws InvariantViolation if what was remembered of a handler is not what it does when it runs again
+   * Checks that handlers are deterministic. Call this at the end of a search.
+   * @throws InvariantViolation if a handler's result differs when it runs again
    */
   requireRepeatable(): void {
     this.#repetitions.repeatAll();
@@ -149,17 +156,20 @@ export class LocalSteps<V extends Vocabulary> {
       if (!this.locals.isIntact(id)) throw changedLater(this.#options.protocol.name, this.locals.valueOf(id).self);
   }
 
-  /** A node that has not started yet. */
+  /** Returns the local state of a node that has not started. */
   fresh(self: NodeId): number {
     return this.locals.idOf(this.#down(self, "new"));
   }
 
-  /** A node in its first state that has not run `start`. */
+  /** Returns the local state of a node that is in its initial state and has not run `start`. */
   idle(self: NodeId): number {
     return this.locals.idOf({ ...this.#down(self, "new"), status: "up", state: this.#init(self) });
   }
 
-  /** What a crash leaves of a node: its journal, what it has been asked, and what is remembered of it. */
+  /**
+   * Returns the local state after a crash. The journal, command positions, requests and the properties' histories are
+   * retained.
+   */
   crashed(local: number): number {
     const { self, journal, commandCount, requests, history } = this.locals.valueOf(local);
     return this.locals.idOf({
@@ -171,21 +181,21 @@ export class LocalSteps<V extends Vocabulary> {
     });
   }
 
-  /** The node is to be told of a crash. */
+  /** Returns the local state with a pending notification of the node's crash. */
   notified(local: number, crashed: NodeId): number {
     if (this.#options.crashNotification(crashed) === null) return local;
     const before = this.locals.valueOf(local);
     return this.locals.idOf({ ...before, notifications: [...before.notifications, crashed].sort((a, b) => a - b) });
   }
 
-  /** The node is not to be told of that crash any more. */
+  /** Returns the local state without the pending notification of the node's crash. */
   withdrawn(local: number, crashed: NodeId): number {
     const before = this.locals.valueOf(local);
     if (!before.notifications.includes(crashed)) return local;
     return this.locals.idOf({ ...before, notifications: before.notifications.filter((node) => node !== crashed) });
   }
 
-  /** What receiving an envelope leads to. */
+  /** Returns the outcomes of receiving an envelope. */
   receive(local: number, envelope: number): readonly Outcome<V>[] {
     const known = this.#receipts.get(local, envelope);
     if (known >= 0) return this.#receiptOutcomes[known] as readonly Outcome<V>[];
@@ -197,7 +207,7 @@ export class LocalSteps<V extends Vocabulary> {
     return outcomes;
   }
 
-  /** The commands and time-outs that are possible in a local state. */
+  /** Returns the commands and timeouts that are possible in a local state. */
   own(local: number): readonly OwnStep<V>[] {
     const known = this.#own[local];
     if (known !== undefined) return known;
@@ -236,7 +246,10 @@ export class LocalSteps<V extends Vocabulary> {
     return before.timers.map((timer) => this.#later({ kind: "timeout", timer }, "timer", before));
   }
 
-  /** The handler runs when its outcomes are first asked for: if the model never lets it happen, it never does. */
+  /**
+   * Returns a step whose handler runs only when its outcomes are first read. If the model does not allow the step, it
+   * never runs.
+   */
   #later(
     stimulus: OwnStep<V>["stimulus"],
     by: OwnStep<V>["by"],
@@ -258,7 +271,7 @@ export class LocalSteps<V extends Vocabulary> {
     };
   }
 
-  /** A node that is down starts: its journal is replayed into a first state, then `start` runs. */
+  /** Starts a stopped node: its journal is replayed into the initial state, then `start` runs. */
   start(local: number): readonly Outcome<V>[] {
     const known = this.#starts[local];
     if (known !== undefined) return known;
@@ -277,7 +290,7 @@ export class LocalSteps<V extends Vocabulary> {
     return outcomes;
   }
 
-  /** The state in which a node starts, if it starts with the journal that it has. */
+  /** Returns the state of a node that starts with this journal. */
   replayed(local: number): StateOf<V> {
     const { self, journal } = this.locals.valueOf(local);
     const state = this.#init(self);
@@ -305,7 +318,7 @@ export class LocalSteps<V extends Vocabulary> {
     return this.#options.nodes.filter((node) => node !== self);
   }
 
-  /** Runs a handler once for every way in which its choices can fall, or for as many as are drawn. */
+  /** Runs a handler once for every combination of its choices, or for a random sample of the combinations. */
   #run(before: Local<V>, stimulus: Stimulus<V>): Outcome<V>[] {
     const { maxOutcomes = Number.POSITIVE_INFINITY } = this.#options;
     const outcomes: Outcome<V>[] = [];
@@ -315,7 +328,7 @@ export class LocalSteps<V extends Vocabulary> {
       outcomes.push(this.#runOnce(before, stimulus, choices));
       if (outcomes.length === 1)
         this.#repetitions.note(before.self, this.#peers(before.self), before.state as StateOf<V>, stimulus);
-      // The next combination: count up the last choice that has an option left.
+      // To find the next combination, advance the last choice that still has an untried option.
       let last = choices.at(-1);
       while (last !== undefined && last.taken === last.of - 1) {
         choices.pop();
@@ -331,7 +344,7 @@ export class LocalSteps<V extends Vocabulary> {
       dispatch(this.#options.protocol, state, stimulus, ctx);
     } catch (error) {
       const of = stimulus as Stimulus<Vocabulary>;
-      // A protocol that lacks a handler, or a value that is not plain data, is for the caller to mend.
+      // The caller has to fix a missing handler or a value that is not plain data.
       if (error instanceof UsageError) throw placed(error, occasionOf(self, of));
       throw new FailedHandler({ node: self, handler: handlerOf(of), error });
     }
@@ -346,13 +359,16 @@ export class LocalSteps<V extends Vocabulary> {
     }
   }
 
-  /** By what is chosen from, so that the same step has the same ways whatever has been looked at before. */
+  /**
+   * Draws outcomes at random. The seed is derived from the step itself, so the outcomes do not depend on the search so
+   * far.
+   */
   #drawn(count: number, before: Local<V>, stimulus: Stimulus<V>): Outcome<V>[] {
     const chance = random(hash([before.self, before.commandCount, before.state, before.timers, stimulus]));
     return Array.from({ length: count }, () => this.#runOnce(before, stimulus, [], (of) => chance.below(of)));
   }
 
-  /** @param first which option is taken where it has not been said yet */
+  /** Runs a handler once. @param first the options to use for the first choices */
   #runOnce(
     before: Local<V>,
     stimulus: Stimulus<V>,
@@ -461,21 +477,21 @@ export class LocalSteps<V extends Vocabulary> {
   }
 }
 
-/** About this many local states are compared with what they were when they were found. */
+/** The approximate number of local states that are compared with the values that they had when they were found. */
 const CHECKED_STATES = 1_000;
 
 const changedLater = (protocol: string, node: NodeId): InvariantViolation =>
   new InvariantViolation(
     "state-changed",
-    `expected the states of ${protocol} to be changed by the handler that is given them alone, but a state of node ${node} was ` +
-      "changed later: keep no reference to a state outside it, and change none in properties, view or commands",
+    `expected the states of ${protocol} to be changed only by the handler that receives them, but a state of node ${node} was ` +
+      "changed later: keep no reference to a state outside the handler, and do not change one in properties, view or commands",
   );
 
-/** Which option of a `ctx.choose` is being tried, of how many. */
+/** A call to `ctx.choose`: the option to try, and the number of options. */
 interface Choice {
   taken: number;
   readonly of: number;
 }
 
-/** Replaying changes the state alone. */
+/** Effects for a replay, which changes only the state. */
 const noEffects = {};

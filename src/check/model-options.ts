@@ -1,4 +1,7 @@
-/** The options of the checker: the parts of a checked system and its faults. A misspelt bound would be ignored, so each call checks them. */
+/**
+ * Options of the checker: the components of the system being checked, and its faults. Every call validates its options,
+ * because a misspelled bound would otherwise be ignored.
+ */
 import type { CommandOf, NodeId, Property, Protocol, StateOf, Vocabulary } from "../core/protocol.ts";
 import {
   callback,
@@ -14,7 +17,7 @@ import {
 } from "../protocols/known-options.ts";
 import type { NetworkKind } from "./network.ts";
 
-/** The values of options that have few. */
+/** The allowed values for options that have a fixed set of values. */
 export const choices = {
   network: ["fifo", "inbox", "bag"],
   timers: ["free", "quiet", "rounds", "never"],
@@ -24,90 +27,110 @@ export const choices = {
   strategy: ["random", "pct", "swarm"],
 } as const;
 
+/** When timers fire. See `ModelOptions.timers`. */
 export type TimerMode = (typeof choices.timers)[number];
 
 /**
- * When a node is told of a crash. `any`: at any time, even before a message that the crashed node sent. `last`: when
- * nothing from the crashed node is on its way to it any more, as where delay is bounded and the detector waits longer.
+ * When nodes are notified of a crash. `any`: at any time, even before they receive messages that the crashed node sent.
+ * `last`: only when no message from the crashed node to them is in flight, as with bounded delays and a failure
+ * detector with a longer timeout.
  */
 export type CrashNotificationTime = (typeof choices.crashNotifications)[number];
 
+/** The system to check: a protocol, its nodes, network, timers, commands and faults. */
 export interface ModelOptions<V extends Vocabulary> {
+  /** The protocol that every node runs. */
   readonly protocol: Protocol<V>;
-  /** What to check; the protocol's own properties by default. What they remember of nodes is a part of their states. */
+  /**
+   * The properties to check. Default: the protocol's own properties. The histories that they keep for nodes are part of
+   * the state.
+   */
   readonly properties?: readonly Property<V>[];
+  /** The ids of all nodes. */
   readonly nodes: readonly NodeId[];
+  /** The order of delivery to a node: `fifo`, `inbox` or `bag`. */
   readonly network: NetworkKind;
   /**
-   * `free`: an armed timer may run out at any time. `quiet`: only when no message is on its way. So it is
-   * where timers are longer than anything that a message sets going; two timers that race with each other, or with an
-   * exchange that is longer than they are, are left out. `rounds`: those of all nodes run out together, and only when no
-   * message is on its way, as where a synchronous round ends for everybody at the same time. `never`: retrying and giving up come after all this.
+   * When timers fire. `free`: an armed timer can fire at any time. `quiet`: only when no message is in flight, which
+   * models timers that outlast every exchange of messages. This excludes races between timers, and exchanges that take
+   * longer than a timer. `rounds`: timers at all nodes fire together, and only when no message is in flight, as at the
+   * end of a synchronous round. `never`: excludes all behavior that depends on timeouts.
    */
   readonly timers: TimerMode;
   /**
-   * `idle`: every node is up and has not run `start`. `down`: every node starts when it likes, and what is sent to it
-   * before is lost. `together`: all run `start` before anything else happens, one after the other in the order of
-   * `nodes`; what is sent to those whose turn has not come waits for them.
+   * The initial state of the nodes. `idle`: every node is up and has not run `start`. `down`: each node starts at some
+   * point, and messages sent to it earlier are lost. `together`: all nodes run `start` first, one after another in the
+   * order of `nodes`; messages to nodes that have not started yet wait for them.
    */
   readonly begin: (typeof choices.begin)[number];
   /**
-   * What each node is asked by the application: one command after the other, each once and at any time. A crash does
-   * not take back what was asked.
+   * The commands that the application gives to each node, in order, each once and at any time. A crash does not undo
+   * them.
    */
   readonly asks?: (node: NodeId) => readonly CommandOf<V>[];
-  /** The commands that the application may give in a state, as often as it likes. None by default. */
+  /** The commands that the application can give to a node in a given state, any number of times. Default: none. */
   readonly commands?: (state: StateOf<V>, self: NodeId) => readonly CommandOf<V>[];
-  /** Whether a node in that state takes messages; what it does not take waits. Always by default. */
+  /** Whether a node in the given state accepts messages. Messages that it does not accept wait. Default: always. */
   readonly accepts?: (state: StateOf<V>, self: NodeId) => boolean;
   /**
-   * What every node that is up is told, some time after a node has crashed: a detector that suspects nobody else and
-   * misses nobody. A notification counts as a message on its way. It is withdrawn when the node starts again. Null: nothing.
+   * The command that notifies every running node of a crash some time after it happens. It models a perfect failure
+   * detector, which suspects exactly the crashed nodes. A pending notification counts as a message in flight. It is
+   * withdrawn if the node recovers. Null: no notification.
    */
   readonly crashNotification?: (crashed: NodeId) => CommandOf<V> | null;
-  /** `any` by default. */
+  /** When crash notifications arrive. Default: `any`. */
   readonly crashNotifications?: CrashNotificationTime;
-  /** How many crashes, recoveries, losses and duplications of messages there may be. None by default. */
+  /** The maximum number of crashes. Default: 0. */
   readonly crashes?: number;
+  /** The maximum number of restarts after a crash. Default: 0. */
   readonly recoveries?: number;
+  /** The maximum number of lost messages. Default: 0. */
   readonly losses?: number;
   /**
-   * Whether a crash may strike within a step, just before any of its sends: what comes before is done, the rest
-   * never is. Left out, it strikes between steps.
+   * Whether a node can crash within a step, just before any of its sends. Effects before that point take place; later
+   * ones do not. By default, crashes happen only between steps.
    */
   readonly withinStep?: boolean;
-  /** A duplicated message is delivered and stays on its way. */
+  /** The maximum number of duplicated messages. A duplicated message is delivered and stays in flight. Default: 0. */
   readonly duplications?: number;
-  /** How many of these together. No limit of its own by default. */
+  /** The maximum number of faults of all kinds combined. Default: no additional limit. */
   readonly faults?: number;
-  /** What a crash leaves of a node's journal: all of it by default. */
+  /** Whether a node's journal survives a crash. Default: `kept`. */
   readonly journal?: (typeof choices.journal)[number];
   /**
-   * Deliveries in one order, but for so many times: a node takes all that is on its way to it, in the order of `network`, then it
-   * is the turn of the next node to which something is on its way. Passing one over, whose turn comes again later, counts as one
-   * delay (Emmi, Qadeer & Rakamarić, "Delay-Bounded Scheduling", POPL 2011). Few are enough to find most bugs, and
-   * many messages are no obstacle any more. With properties of single states only. No order by default.
+   * The maximum number of delays. Messages are delivered in one fixed order, except for at most this many delays. A
+   * node receives everything in flight to it, in the order of `network`. Then the next node that has messages in flight
+   * does the same. Skipping a node until its next turn counts as one delay (Emmi, Qadeer & Rakamarić, "Delay-Bounded
+   * Scheduling", POPL 2011). A few delays are enough to find most bugs, even with many messages. Use this only with
+   * properties of single states. Default: any order.
    */
   readonly delays?: number;
-  /** Runs with more messages on their way are cut off: where nothing was violated, the verdict is `unknown`. */
+  /**
+   * The maximum number of messages in flight. Runs that exceed it are cut off; if nothing is violated, the verdict is
+   * then `unknown`.
+   */
   readonly maxInFlight?: number;
-  /** Runs with more time-outs are cut off, likewise. */
+  /**
+   * The maximum number of timeouts. Runs that exceed it are cut off; if nothing is violated, the verdict is then
+   * `unknown`.
+   */
   readonly maxTimeouts?: number;
   /**
-   * Fields that hold numbers which are compared with each other and counted up, and never looked at otherwise, such as
-   * the rounds of ballots. States that differ by a shift of all these fields, wherever they stand in states, journals and
-   * messages, are taken for one: so a duel whose rounds grow for ever comes back to where it was.
+   * Names of counter fields (such as ballot rounds) that are only ever compared with each other and incremented. States
+   * that differ only by shifting all of these fields, including those in journals and messages, by the same amount are
+   * treated as equal, so a duel with ever-increasing rounds becomes a loop.
    */
   readonly counters?: readonly string[];
   /**
-   * Fields that hold numbers which are compared with each other and with those one or two above, told apart as even and
-   * odd, counted up, and never looked at otherwise, such as the rounds of leases. Of two that follow each other by more
-   * than three it is forgotten how much more, by twos: so who asks anew for ever comes back to where it was.
+   * Names of round fields (such as lease rounds) that are only ever compared with each other and with numbers one or
+   * two higher, checked for parity, and incremented. Gaps of more than three are reduced by multiples of two, so a node
+   * that retries forever becomes a loop.
    */
   readonly rounds?: readonly string[];
 }
 
 const isText = (value: unknown): boolean => typeof value === "string";
+/** Returns a rule that also accepts null. */
 export const orNull = ({ wanted, accepts }: Rule): Rule => ({
   wanted: `${wanted} or null`,
   accepts: (value) => value === null || accepts(value),
@@ -119,12 +142,13 @@ const properties: Rule = {
   wanted: "a list of properties",
   accepts: (value) => Array.isArray(value) && value.every(isObject),
 };
-/** Infinity: no limit. */
+/** The rule for a number of faults. Infinity means no limit. */
 const faults: Rule = {
   wanted: `${natural.wanted}, or Infinity`,
   accepts: (value) => value === Number.POSITIVE_INFINITY || natural.accepts(value),
 };
 
+/** The rules for the faults and bounds, which `SystemSpec` also has. */
 export const modelLimits = {
   crashes: natural,
   recoveries: natural,
@@ -137,6 +161,7 @@ export const modelLimits = {
   maxTimeouts: natural,
 };
 
+/** The rules for `ModelOptions`. */
 export const modelRules: Rules<ModelOptions<Vocabulary>> = {
   protocol: needed(protocol),
   properties,
@@ -155,41 +180,46 @@ export const modelRules: Rules<ModelOptions<Vocabulary>> = {
   rounds: names,
 };
 
-/** Options of random runs. Explorations and shrinking ignore them, so that one system serves all. */
+/** Options for random runs. Exploration and shrinking ignore them, so one set of options works for all three. */
 export const walkRules = {
   strategy: oneOf(...choices.strategy),
   seed: { wanted: "a whole number", accepts: Number.isSafeInteger },
   runs: natural,
   firstRun: natural,
   numbers: {
-    wanted: "numbers of runs that can be gone through",
+    wanted: "an iterable of run numbers",
     accepts: (value: unknown) => typeof value === "object" && value !== null && Symbol.iterator in value,
   },
   stepsPerRun: natural,
   bugDepth: natural,
 };
 
-/** How much more may go wrong in a run: a few numbers at the end of a state's tuple, one for each limit that counts. */
-/** What is counted. All but time-outs are faults. */
+/**
+ * Budgets: how many more faults and timeouts a run may contain. They are numbers at the end of a state's tuple, one per
+ * limit.
+ */
+/** All kinds of faults that have a budget. */
 export const faultKinds = ["crashes", "recoveries", "losses", "duplications"] as const;
 export type FaultKind = (typeof faultKinds)[number];
+/** A kind of event that a budget limits. */
 export type Counted = FaultKind | "timeouts";
 
 export interface Limits extends Readonly<Partial<Record<FaultKind, number>>> {
-  /** How many faults of all kinds together. */
+  /** The maximum number of faults of all kinds combined. */
   readonly faults?: number;
   readonly maxTimeouts?: number;
 }
 
+/** A run's remaining faults and timeouts, stored in the last elements of a tuple. */
 export class Budgets {
-  /** How many numbers of the tuple are budgets. */
+  /** The number of budgets in the tuple. */
   readonly width: number;
-  /** At the beginning of a run. */
+  /** The budgets at the beginning of a run. */
   readonly full: readonly number[];
-  /** The budgets that each kind draws on, by their place in the tuple. Null: it never happens. */
+  /** For each kind, the indexes in the tuple of the budgets that it draws on. Null if the kind never occurs. */
   readonly #drawnOn: Readonly<Record<Counted, readonly number[] | null>>;
 
-  /** @param at where in a tuple the budgets begin */
+  /** @param at the index in the tuple where the budgets begin */
   constructor(limits: Limits, at: number) {
     const full: number[] = [];
     const open = (size: number): number => at + full.push(size) - 1;
@@ -212,7 +242,7 @@ export class Budgets {
     this.width = full.length;
   }
 
-  /** Whether it can happen in some run. */
+  /** Whether the kind can occur in any run. */
   has(kind: Counted): boolean {
     return this.#drawnOn[kind] !== null;
   }
@@ -224,7 +254,7 @@ export class Budgets {
     return true;
   }
 
-  /** Whether no fault can happen any more, and nothing else is counted. */
+  /** Whether no more faults can happen and timeouts have no budget. */
   areSpent(tuple: Int32Array): boolean {
     return this.#drawnOn.timeouts?.length === 0 && !faultKinds.some((kind) => this.mayHappen(tuple, kind));
   }

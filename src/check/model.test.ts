@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Protocol } from "../core/protocol.ts";
 import { type ExploreOptions, explore } from "./explore.ts";
 
-/** Nodes that count what they hear, and say `hello` when they start, are told to, or run out of patience. */
+/** Nodes that count the messages they receive, and send `hello` when they start, on command, or on a timeout. */
 type Greeters = {
   state: { heard: number; mourned: number[] };
   message: { type: "hello" };
@@ -47,7 +47,7 @@ const greeters: Protocol<Greeters> = {
 
 const silent: Protocol<Greeters> = { ...greeters, start: () => undefined };
 
-/** Explores, with a property that never fails and sees every state on the way. */
+/** Explores with a property that always holds and records every state. */
 function seen(options: Partial<ExploreOptions<Greeters>>) {
   const states = new Set<string>();
   const exploration = explore<Greeters>({
@@ -73,7 +73,7 @@ function seen(options: Partial<ExploreOptions<Greeters>>) {
 }
 
 describe("how a run begins", () => {
-  it("together: in order, before all else; what is sent to those whose turn has not come waits", () => {
+  it("together: in order and before everything else; messages to nodes that have not started wait", () => {
     expect(seen({ begin: "together" }).seen).toEqual([
       "",
       "0: 0",
@@ -84,13 +84,13 @@ describe("how a run begins", () => {
     ]);
   });
 
-  it("down: in any order; what is sent to those who are down is lost", () => {
+  it("down: in any order; messages to stopped nodes are lost", () => {
     expect(seen({ begin: "down" }).seen).toContain("1: 0");
     expect(seen({ begin: "down" }).seen).not.toContain("0: 1 ; 1: 1");
   });
 });
 
-describe("what nodes are asked", () => {
+describe("commands for nodes", () => {
   const twice: Partial<ExploreOptions<Greeters>> = {
     protocol: silent,
     asks: (node) => (node === 0 ? [{ type: "greet" }, { type: "greet" }] : []),
@@ -99,10 +99,10 @@ describe("what nodes are asked", () => {
   it("each command once, in order, at any time", () => {
     const { seen: all, verdict } = seen({ ...twice, timers: "quiet", maxTimeouts: 0 });
     expect(all.at(-1)).toBe("0: 0 ; 1: 2");
-    expect(verdict).toBe("unknown"); // The timer was not let run out.
+    expect(verdict).toBe("unknown"); // The bound of 0 timeouts cut off the timer.
   });
 
-  it("a crash does not take back what was asked", () => {
+  it("a crash does not undo a command", () => {
     const { seen: all } = seen({
       ...twice,
       protocol: { ...silent, timeout: { patience: () => undefined } },
@@ -117,26 +117,26 @@ describe("what nodes are asked", () => {
 describe("crash notifications", () => {
   const crashNotification = (node: number) => ({ type: "mourn" as const, node });
 
-  it("whoever is up is told of every crash, once, and of nothing else", () => {
+  it("every running node is notified of every crash, once, and of nothing else", () => {
     const { seen: all } = seen({ protocol: silent, nodes: [0, 1, 2], crashes: 1, crashNotification });
     expect(all).toContain("0: 0 2; 1: 0 2");
     expect(all.every((state) => !/2: 0 2|0: 0 0|1: 0 1/.test(state) && !/,/.test(state))).toBe(true);
     expect(all.filter((state) => state.includes("2: 0") && /0: 0 2/.test(state))).toEqual([]);
   });
 
-  it("is withdrawn when the node is back", () => {
+  it("is withdrawn when the node recovers", () => {
     const { seen: all } = seen({
       protocol: { ...silent, replay: { started: () => undefined } },
       crashes: 1,
       recoveries: 1,
       crashNotification,
     });
-    // Told before it came back, or never.
+    // Node 0 may have been notified before node 1 recovered. Otherwise it is never notified.
     expect(all).toContain("0: 0 1; 1: 0");
     expect(seen({ protocol: silent, crashes: 1, crashNotification }).states).toBe(5);
   });
 
-  it("counts as something on its way: no timer runs out and nothing is at rest before it", () => {
+  it("counts as in flight: before it, no timer fires and the system is not quiescent", () => {
     const protocol: Protocol<Greeters> = { ...silent, start: (_state, ctx) => ctx.setTimer("patience", 1) };
     const { path } = explore<Greeters>({
       protocol,
@@ -149,7 +149,7 @@ describe("crash notifications", () => {
       properties: [
         {
           name: "mourned",
-          claim: "at rest, who is down is mourned",
+          claim: "when quiescent, every stopped node is mourned",
           when: "quiescent",
           holds: ({ alive, state }) => alive.length === 3 || alive.every((node) => state(node).mourned.length === 1),
         },
@@ -167,12 +167,12 @@ describe("faults", () => {
     maxTimeouts: 0,
   } as const;
 
-  it("a duplicated message is delivered and stays, as often as the budget says", () => {
+  it("a duplicated message is delivered and stays in flight, as often as the budget allows", () => {
     const most = (duplications: number) => seen({ ...one, duplications }).seen.at(-1);
     expect([0, 1, 2].map(most)).toEqual(["0: 0 ; 1: 1", "0: 0 ; 1: 2", "0: 0 ; 1: 3"]);
   });
 
-  it("together they are limited by `faults`", () => {
+  it("`faults` limits all of them together", () => {
     const sizes = [0, 1, 2, 3, 4].map((faults) => seen({ ...one, losses: 2, duplications: 2, faults }).states);
     expect(sizes).toEqual([...sizes].sort((a, b) => a - b));
     expect(sizes[0]).toBe(seen(one).states);
@@ -186,7 +186,7 @@ describe("faults", () => {
     expect(seen({ ...back, journal: "lost" }).seen.some(recovered)).toBe(false);
   });
 
-  it("without recoveries nobody reads a journal, and it tells no states apart", () => {
+  it("without recoveries journals are not read and do not distinguish states", () => {
     const writing: Protocol<Greeters> = {
       ...silent,
       receive: { hello: (_state, _from, _message, ctx) => ctx.persist({ type: "started" }) },
@@ -199,14 +199,14 @@ describe("faults", () => {
   it.each([
     [{ crashes: -1 }, "expected crashes of explore() to be a whole number of 0 or more, got -1"],
     [{ maxDepth: Number.NaN }, "expected maxDepth of explore() to be a whole number of 0 or more, got NaN"],
-  ])("refuses %j", (options, sentence) => {
+  ])("rejects %j", (options, sentence) => {
     expect(() => seen(options)).toThrow(sentence);
   });
 });
 
 describe("bounds", () => {
   it.each([{ maxInFlight: 1 }, { maxTimeouts: 1 }, { maxDepth: 3 }, { maxStates: 3 }])(
-    "what %j cuts off is unknown",
+    "if %j cuts something off, the verdict is unknown",
     (bound) => {
       const asks = () => [{ type: "greet" as const }];
       const whole = seen({ protocol: silent, asks });
@@ -216,7 +216,7 @@ describe("bounds", () => {
     },
   );
 
-  it("a bound that cuts nothing off leaves a proof", () => {
+  it("a bound that cuts nothing off does not make the verdict unknown", () => {
     const asks = () => [{ type: "greet" as const }];
     const { states, depth } = seen({ protocol: silent, asks });
     const bounds = { maxInFlight: 4, maxTimeouts: 2, maxDepth: depth, maxStates: 100 * states };
@@ -224,14 +224,14 @@ describe("bounds", () => {
   });
 });
 
-describe("a mistake of a handler is a counterexample that says what was expected", () => {
+describe("an error in a handler is a counterexample that names the expected value", () => {
   type Act = (ctx: Parameters<NonNullable<Protocol<Greeters>["start"]>>[1]) => void;
 
   it.each<[string, Act, string]>([
     [
       "a choice among nothing",
       (ctx) => ctx.choose("colour", []),
-      "expected the choice “colour” to be among at least one option, got []",
+      "expected the options of “colour” to be a non-empty list, got []",
     ],
     [
       "a message to a stranger",
@@ -248,7 +248,7 @@ describe("a mistake of a handler is a counterexample that says what was expected
   });
 });
 
-describe("what makes no sense is refused", () => {
+describe("rejects contradictory options", () => {
   it.each<[string, () => unknown, string]>([
     [
       "an unknown network",
@@ -263,7 +263,7 @@ describe("what makes no sense is refused", () => {
     [
       "a node twice",
       () => seen({ nodes: [1, 1] }),
-      "expected nodes of explore() to be different whole numbers of 0 or more, at least one, got [1,1]",
+      "expected nodes of explore() to be one or more different whole numbers of 0 or more, got [1,1]",
     ],
   ])("%s", (_what, run, sentence) => {
     expect(run).toThrow(sentence);

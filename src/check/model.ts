@@ -1,4 +1,4 @@
-/** The transitions of the whole system. */
+/** The model of a system: the transitions of all its nodes and its network. */
 import type { CommandOf, MessageOf, NodeId, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
 import { Histories } from "../trace/histories.ts";
 import { endings } from "./failed-move.ts";
@@ -10,8 +10,8 @@ import { Representatives } from "./representative.ts";
 export type { CrashNotificationTime, ModelOptions, TimerMode } from "./model-options.ts";
 
 /**
- * One transition, in words that a trace can be made of. `duplicate`: the message is received, and stays on its way.
- * `crashesWithinStep`: the node crashes within the step.
+ * One transition, with all the data needed for a trace. `duplicate`: the message is received but stays in flight.
+ * `crashesWithinStep`: the node crashes during the step, so some of its effects do not take place.
  */
 export type Move<V extends Vocabulary> = { readonly node: NodeId; readonly crashesWithinStep?: true } & (
   | { readonly kind: "receive" | "duplicate" | "lose"; readonly from: NodeId; readonly message: MessageOf<V> }
@@ -20,45 +20,61 @@ export type Move<V extends Vocabulary> = { readonly node: NodeId; readonly crash
   | { readonly kind: "start" | "crash" }
 );
 
-/** Takes a successor, which is in `model.next` during the call, and how it came about. True ends the expansion. */
+/** Called with a move and its outcome. During the call, the successor is in `model.next`. Return true to stop. */
 export type Visitor<V extends Vocabulary> = (move: () => Move<V>, outcome: Outcome<V> | null) => boolean;
 
+/** Enumerates the moves that are possible in a global state. */
 export class Model<V extends Vocabulary> {
-  /** Of a global state: for each node a local state, for each node the content of the way to it, the budgets. */
+  /**
+   * The length of a tuple, which contains the local states of all nodes, the contents in flight to them, and the
+   * budgets.
+   */
   readonly width: number;
   /** The successor that is being visited. */
   readonly next: Int32Array;
-  /** For a successor that is an outcome of a step: the content that was left to the node. */
+  /** If the successor is the outcome of a step, the content that was still in flight to the node. */
   left = 0;
   readonly histories: Histories<V>;
   readonly steps: LocalSteps<V>;
   readonly network: Network;
-  /** Whether a bound of the options has cut off a run. */
+  /** Whether a bound in the options has cut off a run. */
   isCut = false;
-  /** Whether a move whose handler throws is left out, in place of a `FailedMove`. */
+  /** Whether moves whose handlers throw are omitted. If not, `FailedMove` is thrown. */
   leavesOutFailures = false;
   readonly #count: number;
   readonly #budgets: Budgets;
   readonly #maxInFlight: number;
-  /** Where in a tuple it says from which node on timers are still to run out in the round that ends; 0: no round ends now. Null: there are no rounds. */
+  /**
+   * The index in a tuple of the next node at which the round ends. A value of 0 means that no round is ending. Null
+   * without rounds.
+   */
   readonly #roundAt: number | null;
-  /** Where in a tuple it says how often a run may still leave its order, and after it whose turn it is. Null: there is no order. */
+  /**
+   * The index in a tuple of the number of remaining delays. The next index holds the node whose turn it is. Null
+   * without a fixed delivery order.
+   */
   readonly #delaysAt: number | null;
   readonly #representatives: Representatives<V> | null;
-  /** Whether anybody is ever told of a crash. */
+  /** Whether nodes are ever notified of crashes. */
   readonly #tells: boolean;
-  /** Whether crashes strike within steps, too. */
+  /** Whether crashes can also happen within steps. */
   readonly #crashesWithinSteps: boolean;
-  /** While paths are retraced: what the options' bounds cut off is visited, and as it is. */
+  /**
+   * Whether to visit successors that bounds exclude, and not to replace states with representatives. Set while
+   * retracing paths.
+   */
   #isPlain = false;
-  /** Which moves are looked at; null for all. */
+  /** Selects the moves to visit. Null: all. */
   #wants: ((move: Move<V>) => boolean) | null = null;
-  /** Per local state, what is asked of it in every transition. */
+  /** Properties of local states that every transition needs. */
   readonly #alive: boolean[] = [];
   readonly #reachable: boolean[] = [];
   readonly #accepting: boolean[] = [];
 
-  /** @param maxOutcomes for a search that takes one way of each step: of a step that can end in more ways, so many are drawn */
+  /**
+   * @param maxOutcomes if a step has more outcomes, only this many are drawn. For searches that follow only one
+   * outcome.
+   */
   constructor(
     readonly options: ModelOptions<V>,
     maxOutcomes = Number.POSITIVE_INFINITY,
@@ -114,23 +130,23 @@ export class Model<V extends Vocabulary> {
     return tuple;
   }
 
-  /** The greatest values of what stands in a tuple beyond the nodes and the ways to them. */
+  /** The maximum values of those components of a tuple that follow the local states and contents. */
   get mostBeyond(): readonly number[] {
     const { full } = this.#budgets;
     const rounds = this.#roundAt === null ? [] : [this.#count];
     return [...full, ...rounds, ...(this.#delaysAt === null ? [] : [this.options.delays ?? 0, this.#count])];
   }
 
-  /** Whether all have begun, no message is on its way and no crash notification is due. */
+  /** Whether all nodes have begun, no message is in flight and no crash notification is due. */
   isQuiet(tuple: Int32Array): boolean {
     for (let i = this.#count; i < 2 * this.#count; i++) if (tuple[i] !== 0) return false;
     return !this.#isBeginning(tuple) && !this.#hasNotifications(tuple) && this.#turn(tuple) === null;
   }
 
   /**
-   * Whether what each node can do in a state depends on nothing but its own local state, what is on its way to it and
-   * whether anything is on its way at all, and changes nothing but these and what is on its way to others. So it is
-   * where all have begun and no fault can happen any more.
+   * Whether each node's steps depend only on its local state, the content in flight to it and whether anything is in
+   * flight at all, and change only these and the contents in flight to other nodes. True once all nodes have begun and
+   * no more faults can happen.
    */
   isLocal(tuple: Int32Array): boolean {
     const isPlain = this.#maxInFlight === Number.POSITIVE_INFINITY && this.#representatives === null;
@@ -138,19 +154,19 @@ export class Model<V extends Vocabulary> {
     return isPlain && !isOrdered && this.#budgets.areSpent(tuple) && !this.#isBeginning(tuple);
   }
 
-  /** Whether faults can happen in some run. */
+  /** Whether faults can happen in any run. */
   get mayFail(): boolean {
     return faultKinds.some((kind) => this.#budgets.has(kind));
   }
 
-  /** Whether nothing is on its way to a node, be it a message or what it is to be told of a crash. */
+  /** Whether nothing is in flight to a node: no messages and no crash notifications. */
   isUndisturbed(local: number, content: number): boolean {
     return content === 0 && (!this.#tells || this.steps.locals.valueOf(local).notifications.length === 0);
   }
 
-  /** The content of the way to a node in a local state, after an envelope has been sent to it. */
+  /** Returns the content in flight to a node in a given local state after another envelope has been sent to it. */
   contentAfter(local: number, content: number, envelope: number): number {
-    // What is sent to a node that is down is lost.
+    // Messages to a crashed node are lost.
     return this.#isReachable(local) ? this.network.add(content, envelope) : content;
   }
 
@@ -159,10 +175,7 @@ export class Model<V extends Vocabulary> {
     return this.#alive[local];
   }
 
-  /**
-   * Calls `visit` with every successor of a state, until it returns true. Where states are taken for one, with the state
-   * that stands for the successor.
-   */
+  /** Calls `visit` with every successor, or its representative, until `visit` returns true. */
   expand(tuple: Int32Array, visit: Visitor<V>): boolean {
     if (this.#isBeginning(tuple)) {
       const first = tuple.findIndex((local) => this.#statusOf(local) === "new");
@@ -175,19 +188,19 @@ export class Model<V extends Vocabulary> {
     return false;
   }
 
-  /** The same for the steps of node `i` alone, in a state in which none is yet to begin. */
+  /** Like `expand`, but only for the steps of node `i`. All nodes must have begun. */
   expandNode(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
     const timersMay = this.timersMay(() => this.isQuiet(tuple));
     return this.#expandNode(tuple, i, timersMay, visit);
   }
 
-  /** Whether an armed timer may run out, in a state of which `isQuiet` says whether no message is on its way. */
+  /** Whether an armed timer can fire in a state. `isQuiet` returns whether no message is in flight. */
   timersMay(isQuiet: () => boolean): boolean {
     const { timers } = this.options;
     return timers === "free" || (timers !== "never" && isQuiet());
   }
 
-  /** The node with the next timer to run out in the round that ends; null if none ends. */
+  /** Returns the next node whose timers fire at the end of the current round. Null if no round is ending. */
   #turn(tuple: Int32Array): number | null {
     const from = this.#roundAt === null ? 0 : (tuple[this.#roundAt] as number);
     return from === 0 ? null : this.#firstArmed(tuple, from);
@@ -201,7 +214,10 @@ export class Model<V extends Vocabulary> {
     return null;
   }
 
-  /** A round ends at one node after the other; what they send arrives when it has ended for all. Meanwhile nodes may crash. */
+  /**
+   * Visits the timeouts of the next node at which the round ends, and crashes. Messages are delivered only after the
+   * round has ended at all nodes.
+   */
   #endRound(tuple: Int32Array, turn: number, visit: Visitor<V>): boolean {
     if (this.#ownSteps(tuple, turn, true, visit, ({ stimulus }) => stimulus.kind === "timeout")) return true;
     for (let i = 0; i < this.#count; i++)
@@ -216,11 +232,11 @@ export class Model<V extends Vocabulary> {
     return ended || this.#losses(tuple, i, visit);
   }
 
-  /** The same with the successors as they are, and with those that bounds cut off. */
+  /** Like `expand`, but does not use representatives, and includes successors that bounds cut off. */
   expandPlainly(tuple: Int32Array, visit: Visitor<V>): boolean {
     const { leavesOutFailures } = this;
     this.#isPlain = true;
-    this.leavesOutFailures = true; // Of moves that bounds cut off, no handler has run so far.
+    this.leavesOutFailures = true; // Handlers of moves that bounds cut off have not run yet.
     try {
       return this.expand(tuple, visit);
     } finally {
@@ -229,7 +245,7 @@ export class Model<V extends Vocabulary> {
     }
   }
 
-  /** The same for the moves that are wanted. Of the others no handler runs. */
+  /** Like `expandPlainly`, but only for the selected moves. The handlers of other moves do not run. */
   expandWanted(tuple: Int32Array, wants: (move: Move<V>) => boolean, visit: Visitor<V>): boolean {
     this.#wants = wants;
     try {
@@ -243,12 +259,12 @@ export class Model<V extends Vocabulary> {
     return this.#wants === null || this.#wants(move());
   }
 
-  /** Puts the state that stands for a state in its place. */
+  /** Replaces a state with its representative. */
   represent(tuple: Int32Array): void {
     this.#representatives?.represent(tuple);
   }
 
-  /** Those who begin together begin in the order of `nodes`. */
+  /** Whether a node has yet to begin. Nodes that begin together do so in the order of `nodes`. */
   #isBeginning(tuple: Int32Array): boolean {
     return this.options.begin === "together" && this.#statusOf(tuple[this.#count - 1] as number) === "new";
   }
@@ -284,12 +300,12 @@ export class Model<V extends Vocabulary> {
     return false;
   }
 
-  /** Whether a round ends at this node next, where there are rounds. */
+  /** Whether, if timers fire in rounds, this is the next node at which the round ends. */
   #isFirst(tuple: Int32Array, i: number): boolean {
     return this.#roundAt === null || (this.#turn(tuple) ?? this.#firstArmed(tuple, 0)) === i;
   }
 
-  /** Whether a node with that content on its way may be told of a crash. */
+  /** Whether a node that has this content in flight to it can be notified of a crash. */
   #mayBeTold(crashed: NodeId, content: number): boolean {
     return (
       this.options.crashNotifications !== "last" ||
@@ -322,7 +338,10 @@ export class Model<V extends Vocabulary> {
     return false;
   }
 
-  /** The state in which it is the turn of node `i`, to which something is on its way; null if too many are passed over for that. */
+  /**
+   * Returns the state with the turn passed to node `i`, which has messages in flight. Null if that would exceed the
+   * remaining delays.
+   */
   #atTurnOf(tuple: Int32Array, i: number): Int32Array | null {
     const at = this.#delaysAt;
     if (at === null) return tuple;
@@ -340,7 +359,7 @@ export class Model<V extends Vocabulary> {
     return tuple[this.#count + k] !== 0 && this.isAlive(local) && this.#accepts(local);
   }
 
-  /** The first start is free; after a crash it is a recovery. */
+  /** Visits the start of node `i`. The first start uses no budget. A start after a crash is a recovery. */
   #start(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
     const local = tuple[i] as number;
     const isFirst = this.#statusOf(local) === "new";
@@ -352,7 +371,7 @@ export class Model<V extends Vocabulary> {
     return this.#step(this.#withoutNotifications(tuple, i), i, content, outcomes, move, visit, "recoveries");
   }
 
-  /** A crash takes what is on its way to the node with it. */
+  /** Explores a crash of node `i`, which also discards the messages in flight to it. */
   #crash(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
     const move = (): Move<V> => ({ kind: "crash", node: this.#node(i) });
     if (!this.#budgets.mayHappen(tuple, "crashes") || !this.#isWanted(move)) return false;
@@ -361,7 +380,7 @@ export class Model<V extends Vocabulary> {
     return this.#show(move, null, visit);
   }
 
-  /** Node `i` of the successor crashes. @param local what is left of it */
+  /** Crashes node `i` of the successor. @param local its local state after the crash */
   #strike(i: number, local: number): void {
     const { next } = this;
     next[i] = local;
@@ -373,7 +392,7 @@ export class Model<V extends Vocabulary> {
     this.#budgets.spend(next, "crashes");
   }
 
-  /** The state when node `i` is back: nodes that have not been notified of its crash will not be. */
+  /** Returns the state after node `i` recovers: nodes that were not notified of its crash will never be. */
   #withoutNotifications(tuple: Int32Array, i: number): Int32Array {
     if (!this.#tells) return tuple;
     const forgotten = tuple.slice();
@@ -393,7 +412,7 @@ export class Model<V extends Vocabulary> {
     });
   }
 
-  /** One step of node `i`, to which `content` is left to be delivered, and the same step with a crash within it. */
+  /** Visits one step of node `i`, with `content` still in flight to it, and the same step with a crash within it. */
   #step(
     tuple: Int32Array,
     i: number,
@@ -440,7 +459,7 @@ export class Model<V extends Vocabulary> {
       if (spent === "timeouts" && this.#roundAt !== null)
         next[this.#roundAt] = this.#firstArmed(next, i + 1) === null ? 0 : i + 1;
       if (crashesWithinStep) {
-        if (!this.#budgets.mayHappen(next, "crashes")) return false; // What it spent was shared.
+        if (!this.#budgets.mayHappen(next, "crashes")) return false; // The shared fault budget is used up.
         this.#strike(i, outcome.local);
       }
       if (!this.#isCrowded(next) && this.#show(move, outcome, visit)) return true;
@@ -453,7 +472,7 @@ export class Model<V extends Vocabulary> {
     return visit(move, outcome);
   }
 
-  /** Whether more messages are on their way than the options allow. */
+  /** Whether more messages are in flight than the options allow. If so, records that a run was cut off. */
   #isCrowded(tuple: Int32Array): boolean {
     if (this.#isPlain || this.#maxInFlight === Number.POSITIVE_INFINITY) return false;
     let inFlight = 0;
@@ -463,7 +482,7 @@ export class Model<V extends Vocabulary> {
     return true;
   }
 
-  /** Whether what is sent to a node in that state reaches it, now or when it has begun. */
+  /** Whether messages sent to a node in this state reach it, either now or once it has begun. */
   #isReachable(local: number): boolean {
     this.#reachable[local] ??=
       this.isAlive(local) || (this.options.begin === "together" && this.#statusOf(local) === "new");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type NetworkKind, network } from "./network.ts";
 
-/** Every order in which a network can deliver what was sent, as text. */
+/** Returns every possible order of delivery of these messages, as text. */
 function orders(kind: NetworkKind, sent: readonly (readonly [from: number, message: number])[]): string[] {
   const net = network(kind);
   let content = 0;
@@ -23,11 +23,11 @@ const sent = [
 ] as const;
 
 describe("network semantics", () => {
-  it("inbox: the order of sending, for all senders together", () => {
+  it("inbox: the order of sending, across all senders", () => {
     expect(orders("inbox", sent)).toEqual([" 1:10 2:20 1:11"]);
   });
 
-  it("fifo: each sender's order, senders interleaved freely", () => {
+  it("fifo: each sender's order, with senders interleaved freely", () => {
     expect(orders("fifo", sent)).toEqual([" 1:10 1:11 2:20", " 1:10 2:20 1:11", " 2:20 1:10 1:11"]);
   });
 
@@ -41,7 +41,7 @@ describe("network semantics", () => {
     ).toEqual([" 1:10 1:10"]);
   });
 
-  it("contents that allow the same deliveries are one content", () => {
+  it("contents that allow the same deliveries are equal", () => {
     const net = network("fifo");
     const [a, b] = [net.envelopeId(1, 10), net.envelopeId(2, 20)];
     expect(net.add(net.add(0, a), b)).toBe(net.add(net.add(0, b), a));

@@ -1,29 +1,32 @@
 /**
- * Network semantics as data. What is on its way to one node is its *content*: plain data, interned. A semantics says
- * how a message joins a content and which deliveries a content allows.
+ * Network semantics as data. The messages in flight to a node are its *content*, which is interned plain data. A
+ * semantics defines how a message is added to a content and which deliveries the content allows.
  */
 import type { NodeId } from "../core/protocol.ts";
 import { interner, PairTable } from "./state-store.ts";
 
-/** A message on its way: who sent it, and the number of the message. */
+/** A message in flight: its sender and the message's number. */
 export interface Envelope {
   readonly from: NodeId;
   readonly message: number;
 }
 
 /**
- * `fifo`: one queue per sender, so links keep their order and different senders interleave freely. `inbox`: one queue
- * for all senders. `bag`: no order at all.
+ * The delivery order. `fifo`: one queue per sender, so links keep their order and messages from different senders
+ * interleave freely. `inbox`: one queue for all senders. `bag`: no order.
  */
 export type NetworkKind = "fifo" | "inbox" | "bag";
 
-/** A content in its one canonical order; for `fifo` the envelopes of one sender stand in sending order. */
+/**
+ * The ids of the envelopes in flight to a node, in canonical order. With `fifo`, each sender's envelopes are in the
+ * order they were sent.
+ */
 type Content = readonly number[];
 
 interface Semantics {
-  /** Where a new envelope stands in the content. */
+  /** Returns the index at which a new envelope is inserted. */
   place(content: Content, envelope: number, envelopeOf: (id: number) => Envelope): number;
-  /** Which places may be delivered next. */
+  /** Returns the indexes of the envelopes that can be delivered next. */
   heads(content: Content, envelopeOf: (id: number) => Envelope): number[];
 }
 
@@ -33,7 +36,7 @@ const semantics: Readonly<Record<NetworkKind, Semantics>> = {
     heads: (content) => (content.length > 0 ? [0] : []),
   },
   fifo: {
-    // Sorted by sender, so that contents which differ in the order of senders only are one.
+    // Sort envelopes by sender, so that contents that differ only in the order of senders are equal.
     place(content, envelope, envelopeOf) {
       const { from } = envelopeOf(envelope);
       const after = content.findIndex((other) => envelopeOf(other).from > from);
@@ -53,22 +56,23 @@ const semantics: Readonly<Record<NetworkKind, Semantics>> = {
   },
 };
 
+/** A message that can be delivered next. */
 export interface Delivery {
   readonly envelope: number;
-  /** The content that is left. */
+  /** The content that remains after the delivery. */
   readonly rest: number;
 }
 
-/** Contents and envelopes by number; content 0 is empty. */
+/** Contents and envelopes, identified by number. Content 0 is empty. */
 export interface Network {
   envelopeOf(id: number): Envelope;
   envelopeId(from: NodeId, message: number): number;
-  /** The content with the envelope added. */
+  /** Returns the content with the envelope added. */
   add(content: number, envelope: number): number;
   deliveries(content: number): readonly Delivery[];
-  /** How many envelopes a content has. */
+  /** Returns the number of envelopes in a content. */
   size(content: number): number;
-  /** The envelopes of a content, for pictures. */
+  /** Returns the envelopes in a content, for display. */
   envelopes(content: number): readonly Envelope[];
 }
 

@@ -1,4 +1,4 @@
-/** A way through the state space as a run: the moves, what each led to, and the states in between. */
+/** Converts a path through the state space into a run: the moves, their effects, and the states in between. */
 import { InvariantViolation } from "../core/errors.ts";
 import type { EventOf, MessageOf, NodeId, RecordOf, StateOf, Vocabulary } from "../core/protocol.ts";
 import type { Answer } from "../driver/requests.ts";
@@ -6,36 +6,39 @@ import { FailedMove } from "./failed-move.ts";
 import type { Outcome } from "./local-steps.ts";
 import type { Model, Move } from "./model.ts";
 
-/** A move of a counterexample, and what it led to. */
+/** A move in a counterexample, and its effects. */
 export interface Taken<V extends Vocabulary> {
+  /** The move itself. */
   readonly move: Move<V>;
-  /** What the node sent, in that order. */
+  /** The messages that the node sent, in order. */
   readonly sends: readonly { readonly to: NodeId; readonly message: MessageOf<V> }[];
+  /** The events that the node emitted, in order. */
   readonly events: readonly EventOf<V>[];
+  /** The node's replies to requests, in order. */
   readonly replies: readonly Answer<V>[];
-  /** What the checker picked for each `ctx.choose`, in that order. */
+  /** The option that the checker selected for each `ctx.choose`, in order. */
   readonly choices: readonly { readonly label: string; readonly option: unknown }[];
-  /** What is left of the node's journal, if it crashed within the step. */
+  /** The records left in the node's journal if it crashed within the step. Otherwise null. */
   readonly journal: readonly RecordOf<V>[] | null;
-  /** The states of the nodes afterwards, in the order of `nodes`; null for a node that is down. */
+  /** The states of the nodes after the move, in the order of `nodes`. Null for a stopped node. */
   readonly states: readonly (StateOf<V> | null)[];
 }
 
-/** A state on the way, and which move leads to it, where that counts. */
+/** A state on the path. `isRight` selects the move that leads to it. If omitted, any move may lead there. */
 export interface Waypoint<V extends Vocabulary> {
   readonly tuple: Int32Array;
   readonly isRight?: (move: Move<V>) => boolean;
 }
 
 /**
- * The run that goes from the initial state through the states that `waypoints` stand for, in their order. It starts
- * from the initial state itself, so where states are taken for one it is a run that can happen, ids and all.
+ * Returns the run from the initial state through the states that the waypoints represent, in order. It starts in the
+ * actual initial state, so it is a possible run with actual ids, even if equivalent states were merged.
  */
 export function retrace<V extends Vocabulary>(model: Model<V>, waypoints: readonly Waypoint<V>[]): Taken<V>[] {
   return retraced(model, waypoints).path;
 }
 
-/** The same, and then the first move whose handler throws. */
+/** Like `retrace`, but appends the first move whose handler throws. */
 export function retraceToFailure<V extends Vocabulary>(model: Model<V>, waypoints: readonly Waypoint<V>[]): Taken<V>[] {
   const { path, at } = retraced(model, waypoints);
   model.leavesOutFailures = false;
@@ -45,7 +48,7 @@ export function retraceToFailure<V extends Vocabulary>(model: Model<V>, waypoint
     if (!(error instanceof FailedMove)) throw error;
     return [...path, takenOf(model, (error as FailedMove<Move<V>>).move, null, at)];
   }
-  throw new InvariantViolation("lost-path", "a handler threw where it does not throw again");
+  throw new InvariantViolation("lost-path", "a handler threw during the search but not when the run was retraced");
 }
 
 function retraced<V extends Vocabulary>(
@@ -65,14 +68,14 @@ function retraced<V extends Vocabulary>(
       taken = takenOf(model, move(), outcome, arrived);
       return true;
     });
-    if (taken === null) throw new InvariantViolation("lost-path", "a state that was found is not led to by any move");
+    if (taken === null) throw new InvariantViolation("lost-path", "no move leads to a state that was found earlier");
     at.set(arrived);
     return taken;
   });
   return { path, at };
 }
 
-/** What a move led to. @param after the state afterwards */
+/** Returns the effects of a move. @param after the state after the move */
 export function takenOf<V extends Vocabulary>(
   model: Model<V>,
   move: Move<V>,

@@ -1,4 +1,4 @@
-/** What the properties say of one global state. */
+/** Evaluation of properties in a single global state or on a single run. */
 import type {
   LeadsTo,
   NodeId,
@@ -11,6 +11,7 @@ import type {
 } from "../core/protocol.ts";
 import type { Model } from "./model.ts";
 
+/** Evaluates properties of single states. */
 export class Properties<V extends Vocabulary> {
   readonly #model: Model<V>;
   readonly #always: readonly StateProperty<V>[];
@@ -29,12 +30,12 @@ export class Properties<V extends Vocabulary> {
     this.#view = new TupleWorld(model);
   }
 
-  /** The properties `sometimes` that no state has satisfied so far. */
+  /** The `sometimes` properties that no state has satisfied yet. */
   get sought(): readonly StateProperty<V>[] {
     return this.#sought;
   }
 
-  /** The first property that the state violates by itself, or null. */
+  /** Returns the first property that the state itself violates, or null if there is none. */
   violatedBy(tuple: Int32Array): Property<V> | null {
     const world = this.#view.of(tuple);
     for (const property of this.#always) if (!property.holds(world)) return property;
@@ -45,7 +46,7 @@ export class Properties<V extends Vocabulary> {
     return null;
   }
 
-  /** The properties that are sought no longer, since this state satisfies them. */
+  /** Returns the `sometimes` properties that this state satisfies for the first time. They are no longer sought. */
   foundIn(tuple: Int32Array): readonly StateProperty<V>[] {
     if (this.#sought.length === 0) return [];
     const world = this.#view.of(tuple);
@@ -63,8 +64,8 @@ export class Properties<V extends Vocabulary> {
 }
 
 /**
- * The world as properties see it: one object for all states. Every property is asked of every state, so what belongs to
- * a node is found by its place and what belongs to a local state by its number.
+ * The world as properties see it. One object is reused for all states. Every property is evaluated in every state, so
+ * lookups must be fast: nodes are looked up by index and local states by number.
  */
 export class TupleWorld<V extends Vocabulary> {
   #tuple: Int32Array = new Int32Array(0);
@@ -74,7 +75,7 @@ export class TupleWorld<V extends Vocabulary> {
     const { nodes } = model.options;
     const states: StateOf<V>[] = [];
     const places = new Map(nodes.map((node, i) => [node, i]));
-    /** Ids are most often the places themselves. */
+    /** Ids usually equal the indices. */
     const placeOf = (node: NodeId): number => (nodes[node] === node ? node : (places.get(node) as number));
     const isUp = (_: NodeId, i: number): boolean => model.isAlive(this.#tuple[i] as number);
     this.#world = {
@@ -91,13 +92,14 @@ export class TupleWorld<V extends Vocabulary> {
     };
   }
 
-  /** Shows a state until it is asked for the next. */
+  /** Returns the world for this state. It is valid until the next call. */
   of(tuple: Int32Array): World<StateOf<V>> {
     this.#tuple = tuple;
     return this.#world;
   }
 }
 
+/** Evaluates all properties on one run, including `leadsTo` and `eventually` properties if the run stops. */
 export class Judge<V extends Vocabulary> {
   readonly #states: Properties<V>;
   readonly #owed: readonly Property<V>[];
@@ -109,25 +111,25 @@ export class Judge<V extends Vocabulary> {
     this.#view = new TupleWorld(model);
   }
 
-  /** The first property that the state by itself violates. */
+  /** Returns the first property that the state itself violates. */
   violatedBy(tuple: Int32Array): Property<V> | null {
     return this.#states.violatedBy(tuple);
   }
 
-  /** The properties `sometimes` that come true here for the first time. */
+  /** Returns the `sometimes` properties that come true here for the first time. */
   foundIn(tuple: Int32Array): readonly StateProperty<V>[] {
     return this.#states.foundIn(tuple);
   }
 
-  /** A property `sometimes` that has not come true. */
+  /** A `sometimes` property that has not come true. */
   get missing(): Property<V> | null {
     return this.#states.sought[0] ?? null;
   }
 
   /**
-   * The first promise that is not kept in a state where nothing is bound to happen any more: nobody is going to keep it.
+   * Returns the first property with an obligation that remains open because no further moves have to happen.
    *
-   * @param back The states that led there, by how many moves ago they were; null before the first.
+   * @param back returns the state this many moves ago, or null if there were fewer moves
    */
   brokenBy(back: (moves: number) => Int32Array | null): Property<V> | null {
     for (const promise of this.#owed) {
@@ -141,7 +143,10 @@ export class Judge<V extends Vocabulary> {
     return null;
   }
 
-  /** Looks back for the last time at which the node was given the obligation, up to where it met it or was down. */
+  /**
+   * Whether an obligation is open. Searches backwards for the last time that the obligation arose at the node, stopping
+   * where the node had fulfilled it or was down.
+   */
   #isOpen(property: LeadsTo<V>, node: NodeId, back: (moves: number) => Int32Array | null): boolean {
     for (let moves = 0; ; moves++) {
       const tuple = back(moves);

@@ -1,6 +1,6 @@
 /**
- * What a search has come to: which handlers ran, and what was emitted. A claim about what never came is no finding, and
- * the reader of a verdict has to see that.
+ * The reach of a search: the handlers that ran and the events that were emitted. A verdict covers only behavior that
+ * occurred, so anyone who reads a verdict needs to see the reach too.
  */
 import type { Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { ShapeNode } from "../core/shape.ts";
@@ -8,16 +8,20 @@ import type { Stimulus } from "../core/step.ts";
 import { pathOf } from "../core/wrapping.ts";
 import { handlerOf } from "../driver/handler-failure.ts";
 
+/** The handlers that ran and the events that were emitted. */
 export interface Reach {
-  /** In how many different steps an event of each type was emitted; of what a part emits, by the part's name and its own. */
+  /**
+   * For each type of event, the number of different steps that emitted it. An event of a part is prefixed with the
+   * part's name.
+   */
   readonly events: Readonly<Record<string, number>>;
-  /** In how many different situations each handler ran. */
+  /** For each handler, the number of different situations that it ran in. */
   readonly handlers: Readonly<Record<string, number>>;
   /** Handlers that never ran. */
   readonly never: readonly string[];
 }
 
-/** Notes what is reached, as it is. */
+/** Collects the reach during a search. */
 export class Reaching<V extends Vocabulary> {
   readonly #protocol: Protocol<V>;
   readonly #events = new Map<string, number>();
@@ -37,7 +41,7 @@ export class Reaching<V extends Vocabulary> {
   }
 }
 
-/** What several searches of a protocol have reached together. */
+/** Combines the reaches of several searches of a protocol. */
 export function reachTogether<V extends Vocabulary>(protocol: Protocol<V>, parts: readonly Reach[]): Reach {
   const [events, handlers] = [new Map<string, number>(), new Map<string, number>()];
   for (const part of parts) {
@@ -47,7 +51,7 @@ export function reachTogether<V extends Vocabulary>(protocol: Protocol<V>, parts
   return reachOf(protocol, events, handlers);
 }
 
-/** Whether something of this type was emitted, be it by a part. */
+/** Whether an event of this type was emitted, possibly by a part. */
 export const isReached = ({ events }: Reach, type: string): boolean =>
   Object.keys(events).some((emitted) => emitted === type || emitted.endsWith(`.${type}`));
 
@@ -73,7 +77,9 @@ type Tables = { readonly [T in Table]?: object } & {
 
 export const handlerNames = <V extends Vocabulary>(protocol: Protocol<V>): string[] => handlersOf(protocol);
 
-/** Every handler by its name, from the tables, and for parts of assemblies from the shapes. */
+/**
+ * Returns the names of all handlers. They are taken from the tables or, for the parts of assemblies, from the shapes.
+ */
 function handlersOf(protocol: Tables): string[] {
   const shapesOf: Readonly<Record<Table, string | null>> = {
     receive: "message",
@@ -91,11 +97,11 @@ function handlersOf(protocol: Tables): string[] {
       return table === "command" ? [] : parts.map((part) => `${table} ${name}.${part}`);
     }),
   );
-  // An assembly always has a start, whether or not any of its parts has.
+  // An assembly always has a start, even if none of its parts has one.
   return protocol.start === undefined || hasParts ? inTables : ["start", ...inTables];
 }
 
-/** The types that a part's messages, commands or records have; null where there is no part. */
+/** Returns the types of a part's messages, commands or records. Null if the protocol is not an assembly. */
 function insideOf(fields: Readonly<Record<string, ShapeNode>> | undefined): string[] | null {
   return fields?.body?.kind === "variants" ? Object.keys(fields.body.variants) : null;
 }

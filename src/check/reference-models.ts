@@ -1,4 +1,4 @@
-/** The transition systems of the reference models for SPIN, kept for comparing the number of states. */
+/** The transition systems of reference models written for SPIN. Tests use them to compare the numbers of states. */
 import type { Protocol } from "../core/protocol.ts";
 import { natural } from "../core/shape.ts";
 import type { ModelOptions } from "./model.ts";
@@ -9,6 +9,7 @@ export type RingModel = {
   command: { type: "start" };
 };
 
+/** Returns a model of Chang–Roberts on a ring of `count` nodes. */
 export function ringModel(count: number): ModelOptions<RingModel> {
   const id = (node: number): number => ((node * 5 + 3) % count) + 1;
   const next = (node: number): number => (node + 1) % count;
@@ -66,6 +67,7 @@ export type MutexModel = {
   command: { type: "request" } | { type: "enter" } | { type: "exit" };
 };
 
+/** Returns a model of Ricart–Agrawala with `count` nodes that enter `entries` times each. */
 export function mutexModel(count: number, entries: number): ModelOptions<MutexModel> {
   const protocol: Protocol<MutexModel> = {
     name: "ricart-agrawala model",

@@ -9,13 +9,13 @@ const data = {
   rounds: 1,
 };
 
-it("finds the lowest of the named fields, wherever they stand", () => {
+it("finds the lowest of the named fields, at any depth", () => {
   expect(lowestCount(data, ["round"])).toBe(5);
   expect(lowestCount(data, ["round", "rounds"])).toBe(1);
   expect(lowestCount([null, "round", 3], ["round"])).toBe(Number.POSITIVE_INFINITY);
 });
 
-it("replaces them, and nothing else", () => {
+it("replaces only these fields", () => {
   expect(recounted(data, ["round"], (count) => count - 5)).toEqual({
     round: 2,
     ballot: { round: 0, node: 0 },
@@ -33,7 +33,7 @@ describe("rounds", () => {
     ]);
   });
 
-  it("are closed up where more than three are missing, by twos", () => {
+  it("have gaps of more than three reduced by multiples of two", () => {
     const closed = (...counts: number[]) => [...closedUp(counts)].map(([, after]) => after);
     expect(closed(0, 1, 2, 5)).toEqual([0, 1, 2, 5]);
     expect(closed(0, 4, 9)).toEqual([0, 2, 5]);

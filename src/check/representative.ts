@@ -1,6 +1,6 @@
 /**
- * States that are taken for one, and the one that represents them: they differ only by how far counters have got. Each local
- * state and content is rewritten once and remembered.
+ * Representatives of equivalent states, which differ only in how far their counters have advanced. Each local state and
+ * content is rewritten once, and the result is cached.
  */
 import type { NodeId, Vocabulary } from "../core/protocol.ts";
 import type { Local, LocalSteps } from "./local-steps.ts";
@@ -12,10 +12,11 @@ export interface RepresentativesOptions<V extends Vocabulary> {
   readonly nodes: readonly NodeId[];
   readonly counters: readonly string[];
   readonly rounds: readonly string[];
-  /** Whether nodes may crash and start again. */
+  /** Whether nodes may crash and recover. */
   readonly mayReturn: boolean;
 }
 
+/** Maps each state to the representative of its equivalence class. */
 export class Representatives<V extends Vocabulary> {
   readonly #options: RepresentativesOptions<V>;
   readonly #shifted = new Map<number, Rewritten<V>>();
@@ -29,13 +30,13 @@ export class Representatives<V extends Vocabulary> {
     this.#options = options;
   }
 
-  /** Puts the state that stands for a state in its place. Budgets stay as they are. */
+  /** Replaces a state with its representative. The budgets do not change. */
   represent(tuple: Int32Array): void {
     if (this.#options.counters.length > 0) this.#lowerCounters(tuple);
     if (this.#options.rounds.length > 0) this.#closeUp(tuple);
   }
 
-  /** The lowest of all counters becomes 0. */
+  /** Shifts all counters so that the lowest becomes 0. */
   #lowerCounters(tuple: Int32Array): void {
     const count = this.#options.nodes.length;
     let lowest = Number.POSITIVE_INFINITY;
@@ -99,7 +100,7 @@ export class Representatives<V extends Vocabulary> {
     const known = this.#lowestOfLocal[local];
     if (known !== undefined) return known;
     const { status, state, journal, history } = steps.locals.valueOf(local);
-    // A node that starts counts on from its journal: that must not differ between states that are taken for one.
+    // A starting node continues from its journal, which must match in all states that are merged.
     const next = status === "new" || mayReturn ? steps.replayed(local) : null;
     const lowest = lowestCount([state, journal, next, history], counters);
     this.#lowestOfLocal[local] = lowest;
@@ -116,7 +117,7 @@ export class Representatives<V extends Vocabulary> {
   }
 }
 
-/** Local states and contents as one rewriting leaves them, by number. */
+/** Rewritten local states and contents, keyed by number. */
 class Rewritten<V extends Vocabulary> {
   readonly #within: Pick<RepresentativesOptions<V>, "steps" | "network">;
   readonly #rewrite: <T>(value: T) => T;
@@ -152,7 +153,7 @@ class Rewritten<V extends Vocabulary> {
   }
 }
 
-/** The lowest of them; infinity where there is none. */
+/** Returns the lowest value of the named fields. Infinity if there are no such fields. */
 export function lowestCount(data: unknown, names: readonly string[]): number {
   if (typeof data !== "object" || data === null) return Number.POSITIVE_INFINITY;
   let lowest = Number.POSITIVE_INFINITY;
@@ -166,7 +167,7 @@ export function lowestCount(data: unknown, names: readonly string[]): number {
 const isCounter = (name: string, value: unknown, names: readonly string[]): value is number =>
   typeof value === "number" && names.includes(name);
 
-/** All of them, in no order. */
+/** Returns all values of the named fields, in no particular order. */
 export function countsIn(data: unknown, names: readonly string[]): number[] {
   if (typeof data !== "object" || data === null) return [];
   return Object.entries(data).flatMap(([name, value]) =>
@@ -174,7 +175,7 @@ export function countsIn(data: unknown, names: readonly string[]): number[] {
   );
 }
 
-/** A copy in which each of them is replaced. */
+/** Returns a copy with each named field replaced. */
 export function recounted<T>(data: T, names: readonly string[], as: (count: number) => number): T {
   if (typeof data !== "object" || data === null) return data;
   if (Array.isArray(data)) return data.map((item) => recounted(item, names, as)) as T;
@@ -185,7 +186,7 @@ export function recounted<T>(data: T, names: readonly string[], as: (count: numb
   return Object.fromEntries(copy) as T;
 }
 
-/** What each of some numbers becomes if those that follow each other by more than three do so by two or three. */
+/** Maps numbers to smaller ones: gaps larger than three become gaps of two or three. */
 export function closedUp(counts: Iterable<number>): Map<number, number> {
   const closed = new Map<number, number>();
   let [before, after] = [0, 0];

@@ -3,7 +3,7 @@ import type { Protocol } from "../core/protocol.ts";
 import { explore } from "./explore.ts";
 import { exploreDepthFirst } from "./search/dfs.ts";
 
-/** Nodes that tell each other at the end of each of three rounds which round it was. */
+/** Nodes that send the number of the round to each other at the end of each of three rounds. */
 type Drummers = {
   state: { round: number; heard: number[] };
   message: { type: "beat"; round: number };
@@ -32,7 +32,7 @@ const drummers: Protocol<Drummers> = {
       name: "in step",
       claim: "what is heard belongs to the round that has just ended",
       when: "always",
-      // While a round ends at one node after the other, those that have not had theirs are one behind.
+      // While a round ends at one node after another, nodes that have not ended it are one round behind.
       holds: ({ alive, state }) =>
         alive.every((node) =>
           state(node).heard.every((round, at) => round === Math.floor(at / (alive.length - 1)) + 1),
@@ -40,7 +40,7 @@ const drummers: Protocol<Drummers> = {
     },
     {
       name: "all heard",
-      claim: "in the end everybody has heard everybody in each round",
+      claim: "eventually every node has received from every node in each round",
       when: "quiescent",
       pendingTimers: ["round"],
       holds: ({ alive, nodes, state }) =>
@@ -56,13 +56,13 @@ const explored = (timers: "rounds" | "quiet" | "free", crashes = 0, search: obje
   explore({ ...model, timers, crashes, ...search });
 
 describe("timers in rounds", () => {
-  it("run out at all nodes before anything that they send arrives", () => {
+  it("fire at all nodes before any of their messages arrives", () => {
     expect(explored("rounds")).toMatchObject({ verdict: "holds" });
     expect(explored("quiet")).toMatchObject({ verdict: "violated", property: { name: "in step" } });
     expect(explored("free")).toMatchObject({ verdict: "violated", property: { name: "in step" } });
   });
 
-  it("leave out nodes that have crashed, between rounds and while one ends", () => {
+  it("skip nodes that have crashed, between rounds and while one ends", () => {
     const { properties } = drummers;
     const heard = properties.filter(({ name }) => name === "all heard");
     const withCrash = explored("rounds", 1, { properties: heard });
@@ -70,8 +70,8 @@ describe("timers in rounds", () => {
     expect(withCrash.states).toBeGreaterThan(explored("rounds").states);
   });
 
-  it("are as many states for every search, in however few bits they are kept", () => {
-    // Depth first, every state keeps its parts whole.
+  it("give the same number of states in every search, with any packing", () => {
+    // Depth-first search stores the components of states unpacked.
     const { states, transitions } = exploreDepthFirst({ ...model, timers: "rounds" });
     expect(explored("rounds")).toMatchObject({ states, transitions });
   });

@@ -9,12 +9,12 @@ const three = { nodes: [0, 1, 2], network: "fifo", timers: "free", begin: "down"
 const elects = { ...three, protocol: bully() };
 const ring = { ...three, protocol: extendedChangRoberts({ ring: [0, 1, 2] }), asks: () => [{ type: "call" as const }] };
 
-/** Where steps are remembered configuration by configuration, where they may not be, and where they may be from some state on. */
+/** Systems for each kind of caching: by configuration, not at all, or only from some state on. */
 const systems: Record<string, ModelOptions<never>> = {
   "a ring with one queue for each link": ringModel(7) as never,
   "nodes with one inbox each": mutexModel(3, 1) as never,
   "messages without order": { ...mutexModel(2, 3), network: "bag" } as never,
-  "nodes that start when they like": elects as never,
+  "nodes that start at any time": elects as never,
   "nodes that begin together": { ...elects, begin: "together" } as never,
   "time-outs that wait for silence": { ...elects, timers: "quiet" } as never,
   "scripts of commands": ring as never,
@@ -24,7 +24,7 @@ const systems: Record<string, ModelOptions<never>> = {
 
 const MOST = 6_000;
 
-/** States and transitions by going from state to state as the model says, with nothing remembered; at most `MOST`. */
+/** Finds states and transitions with the model alone, without caches. Returns at most `MOST`. */
 function plainly(model: Model<never>): { states: string[]; transitions: string[] } {
   const first = model.initial();
   const ids = new Map([[first.join(), 0]]);
@@ -44,7 +44,7 @@ function plainly(model: Model<never>): { states: string[]; transitions: string[]
   return { states: [...ids.keys()], transitions };
 }
 
-describe("remembered steps lead to the same states, by the same transitions, in the same order as the model", () => {
+describe("cached steps lead to the same states, by the same transitions, in the same order as the model", () => {
   it.each(Object.entries(systems))("with %s", (_name, options) => {
     const model = new Model(options);
     const expected = plainly(model);
@@ -55,7 +55,7 @@ describe("remembered steps lead to the same states, by the same transitions, in 
       return false;
     });
     space.add(model.initial());
-    // To look after each state whether there are enough is to let its successors arrive.
+    // Reading the size after each state forces the computation of the successors.
     for (let id = 0; id < space.size && space.size < MOST; id++) {
       space.expand(id);
       space.settle();
@@ -73,7 +73,7 @@ describe("remembered steps lead to the same states, by the same transitions, in 
   });
 });
 
-it("ends where the answer to an arrival is true", () => {
+it("ends when the arrival callback returns true", () => {
   let arrived = 0;
   const model = new Model(ringModel(5));
   const space = new StateSpace(model, () => ++arrived === 2);

@@ -1,18 +1,18 @@
 /**
- * The states that were found, and how more are found. A state is stored as a tuple of configurations, one for each node, followed
- * by its budgets. Successors wait in a batch and then go into the store together, in their order: so the processor waits
- * for memory once, not once for each of them.
+ * The states found so far, and the search for more. A state is stored as a tuple: one configuration per node, followed
+ * by its budgets. Successors are collected in a batch and stored together, in order, so that the processor waits for
+ * memory once per batch instead of once per successor.
  */
 import type { Vocabulary } from "../core/protocol.ts";
 import type { Outcome } from "./local-steps.ts";
 import type { Model } from "./model.ts";
 import { PairTable, StateStore } from "./state-store.ts";
 
-/** From so many successors on, they go into the store. */
 const BATCH = 256;
-/** How many states are brought near together, before they are expanded. */
+/** The number of states whose data is prefetched together before they are expanded. */
 const AHEAD = 16;
 
+/** The states found so far, and the expansion of one of them. */
 export class StateSpace<V extends Vocabulary> {
   readonly #model: Model<V>;
   readonly #arrive: Arrival;
@@ -20,13 +20,13 @@ export class StateSpace<V extends Vocabulary> {
   readonly #count: number;
   readonly #configurations: readonly LocalConfigurations<V>[];
   readonly #batch = new Batch();
-  /** The state that is being expanded: its words, its configurations and budgets, its tuple. */
+  /** The words of the state being expanded. The next two fields hold its configurations and budgets, and its tuple. */
   #from: Int32Array;
   readonly #now: Int32Array;
   readonly #tuple: Int32Array;
-  /** Where the steps begin of the configurations that are brought near. */
+  /** The offsets of the prefetched configurations' cached steps. */
   readonly #begins: Int32Array;
-  /** Means nothing, but keeps reads alive that only bring memory near. */
+  /** A meaningless value. It prevents the prefetching reads from being optimized away. */
   touched = 0;
 
   constructor(model: Model<V>, arrive: Arrival) {
@@ -45,18 +45,18 @@ export class StateSpace<V extends Vocabulary> {
     return this.store.size;
   }
 
-  /** What states and remembered steps take, in bytes. */
+  /** The memory used by states and cached steps, in bytes. */
   get bytes(): number {
     return this.#configurations.reduce((sum, configurations) => sum + configurations.bytes, this.store.bytes);
   }
 
-  /** Adds a state by its tuple, as `StateStore.add` does. */
+  /** Adds a state by its tuple, like `StateStore.add`. */
   add(tuple: Int32Array): number {
     for (let i = 0; i < this.#now.length; i++) this.#now[i] = this.#componentOf(tuple, i);
     return this.store.add(this.#now);
   }
 
-  /** The number of a state, or −1. */
+  /** Returns the number of a state, or −1 if the state is unknown. */
   find(tuple: Int32Array): number {
     const sought = this.#now.slice();
     for (let i = 0; i < this.#count; i++) {
@@ -77,7 +77,7 @@ export class StateSpace<V extends Vocabulary> {
     this.#spell(this.#now, into);
   }
 
-  /** Copies the tuple of a state that has arrived. */
+  /** Copies the tuple of a state that was passed to `arrive`. */
   readPacked(words: Int32Array, at: number, into: Int32Array): void {
     for (let i = 0; i < this.#count; i++) {
       const configuration = this.store.packing.get(words, at, i);
@@ -87,7 +87,10 @@ export class StateSpace<V extends Vocabulary> {
     for (let i = this.#count; i < this.#now.length; i++) into[this.#count + i] = this.store.packing.get(words, at, i);
   }
 
-  /** Finds the successors of a state; they arrive now or when the batch is settled. True if the search has ended. */
+  /**
+   * Finds the successors of a state. They are passed to `arrive`, either now or by `settle()`. Returns true if the
+   * search has ended.
+   */
   expand(id: number): boolean {
     if (id % AHEAD === 0) this.#bringNear(id + AHEAD);
     for (;;) {
@@ -98,14 +101,14 @@ export class StateSpace<V extends Vocabulary> {
       if (this.#isRemembered(withTimeouts) || this.#learn(withTimeouts)) this.#repeat(id, withTimeouts);
       else this.#copy(id);
       if (this.#hasRoom()) return this.#batch.size >= BATCH && this.settle();
-      // Some successor does not fit: once there is room, the state is expanded anew.
+      // A successor does not fit. The state is expanded again after widening.
       this.#batch.size = size;
       if (this.settle()) return true;
       this.#widen();
     }
   }
 
-  /** The numbers of the stored states that a state leads to; those that bounds left out are missing. */
+  /** Returns the numbers of a state's stored successors. Successors that bounds excluded are not stored. */
   successors(id: number): number[] {
     const found: number[] = [];
     this.store.read(id, this.#now);
@@ -122,7 +125,7 @@ export class StateSpace<V extends Vocabulary> {
     return found;
   }
 
-  /** By the steps that are remembered for each configuration. */
+  /** Adds the stored states that result from the cached steps of each configuration. */
   #recall(withTimeouts: boolean, found: number[]): void {
     const now = this.#now;
     const next = now.slice();
@@ -146,12 +149,12 @@ export class StateSpace<V extends Vocabulary> {
     }
   }
 
-  /** Lets all arrive that wait. True if the search has ended. */
+  /** Passes all waiting successors to `arrive`. Returns true if the search has ended. */
   settle(): boolean {
     return this.#batch.settle(this.store, this.#arrive);
   }
 
-  /** Reads what is known of the configurations of states to come: the processor waits for many independent reads at once. */
+  /** Prefetches the cached data of upcoming states. The processor can wait for many independent reads at once. */
   #bringNear(first: number): void {
     const { packing, size } = this.store;
     const begins = this.#begins;
@@ -197,18 +200,18 @@ export class StateSpace<V extends Vocabulary> {
     return true;
   }
 
-  /** Whether the steps of all configurations are known, and are all that can happen. */
+  /** Whether the steps of all configurations are cached and no other moves are possible. */
   #isRemembered(withTimeouts: boolean): boolean {
     for (let i = 0; i < this.#count; i++)
       if ((this.#configurations[i] as LocalConfigurations<V>).begin(this.#now[i] as number, withTimeouts) === 0)
         return false;
-    // The same configurations may stand in a state in which faults can still happen.
+    // The same configurations may also occur in a state with a remaining fault budget.
     if (this.#now.length === this.#count) return true;
     this.#spell(this.#now, this.#tuple);
     return this.#model.isLocal(this.#tuple);
   }
 
-  /** The successors, by the steps that are remembered for each configuration. */
+  /** Adds the successors that result from the cached steps of each configuration. */
   #repeat(id: number, withTimeouts: boolean): void {
     const { packing } = this.store;
     const now = this.#now;
@@ -242,7 +245,7 @@ export class StateSpace<V extends Vocabulary> {
     }
   }
 
-  /** Makes the steps of all configurations known, if it can be done once and for all. */
+  /** Caches the steps of all configurations, if they do not depend on the rest of the state. */
   #learn(withTimeouts: boolean): boolean {
     this.#spell(this.#now, this.#tuple);
     if (!this.#model.isLocal(this.#tuple)) return false;
@@ -263,7 +266,7 @@ export class StateSpace<V extends Vocabulary> {
     return true;
   }
 
-  /** The successors of the state whose tuple was spelled, as the model has them. */
+  /** Adds the successors of the state in `#tuple`, computed by the model. */
   #copy(id: number): void {
     const { next } = this.#model;
     const { packing } = this.store;
@@ -287,17 +290,23 @@ export class StateSpace<V extends Vocabulary> {
   }
 }
 
-/** Takes a successor of state `parent`, whose words begin at `at`, and their hash. True ends the search. */
+/**
+ * Receives a successor of state `parent`: its words, which begin at `at`, and their hash. Return true to end the
+ * search.
+ */
 export type Arrival = (parent: number, words: Int32Array, at: number, hash: number) => boolean;
 
 class Batch {
-  /** How many are waiting. */
+  /** The number of successors that are waiting. */
   size = 0;
   words = new Int32Array(1 << 12);
   #parents = new Int32Array(1 << 9);
   #hashes = new Int32Array(1 << 9);
 
-  /** Adds a copy of the state `parent`, whose words are `from`, to be changed into a successor. Where it begins. */
+  /**
+   * Adds a copy of state `parent`, which has the words `from`. The caller then turns the copy into a successor. Returns
+   * its offset.
+   */
   open(parent: number, from: Int32Array, words: number): number {
     const at = this.size * words;
     if (at + words > this.words.length) this.words = grown(this.words);
@@ -310,13 +319,13 @@ class Batch {
     return at;
   }
 
-  /** Hands all over, in their order, until the answer is true. */
+  /** Passes on all successors in order, until `arrive` returns true. */
   settle(store: StateStore, arrive: Arrival): boolean {
     const { size, words } = this;
     const hashes = this.#hashes;
     const width = store.packing.words;
     this.size = 0;
-    // Where each will be looked up is read beforehand: the processor waits for many independent reads at once.
+    // The table slots are read first, because the processor can wait for many independent reads at once.
     for (let i = 0; i < size; i++) {
       const hash = store.hash(words, i * width);
       hashes[i] = hash;
@@ -335,16 +344,22 @@ function grown(numbers: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
   return copy;
 }
 
+/**
+ * The configurations of one node. A configuration is a local state combined with the messages in flight to the node.
+ */
 export class LocalConfigurations<V extends Vocabulary> {
   readonly #model: Model<V>;
-  /** How many configurations have been met. */
+  /** The number of configurations that have been found. */
   size = 0;
   /**
-   * For each configuration, side by side since they are asked for together: its local state, its content, and where in `steps`
-   * its known steps begin, without and with time-outs; 0: they are not known.
+   * Four numbers per configuration, stored together because they are read together: its local state, its content, and
+   * the offsets in `steps` of its cached steps without and with timeouts. Offset 0 means not cached.
    */
   readonly #configurations = new NumberList();
-  /** (local state, content) → configuration; (configuration, envelope) → the configuration that the envelope has been added to. */
+  /**
+   * The numbers of configurations. (local state, content) maps to the configuration; (configuration, envelope) maps to
+   * the configuration with the envelope added.
+   */
   readonly #ids = new PairTable();
   readonly #sums = new PairTable();
   readonly #steps = new NumberList();
@@ -378,17 +393,17 @@ export class LocalConfigurations<V extends Vocabulary> {
     return this.#configurations.values[4 * configuration + 1] as number;
   }
 
-  /** Whether nothing is on its way to the node. */
+  /** Whether nothing is in flight to the node. */
   isUndisturbed(configuration: number): boolean {
     return this.#undisturbed.values[configuration] === 1;
   }
 
-  /** The number of a configuration that may not have been met; −1 for one that has not. */
+  /** Returns the number of a configuration. −1 if it has not been found yet. */
   find(local: number, content: number): number {
     return this.#ids.get(local, content);
   }
 
-  /** The configuration after an envelope has been sent to its node. */
+  /** Returns the configuration after an envelope has been sent to its node. */
   plus(configuration: number, envelope: number): number {
     const known = this.#sums.get(configuration, envelope);
     if (known >= 0) return known;
@@ -399,30 +414,31 @@ export class LocalConfigurations<V extends Vocabulary> {
     return sum;
   }
 
-  /** Numbers among which are those of all steps; see `begin`. */
+  /** The storage for all cached steps. See `begin`. */
   get steps(): Int32Array {
     return this.#steps.values;
   }
 
   /**
-   * Where in `steps` those of a configuration begin: how many there are, and for each the configuration that is left, how many envelopes are
-   * sent, and for each of these the receiver's index and the envelope. 0: they are not known.
+   * Returns the offset in `steps` of a configuration's steps. The entry consists of the number of steps and, for each
+   * step, the resulting configuration and the number of envelopes sent, followed by the receiver's index and the
+   * envelope for each of these. 0 means not cached.
    */
   begin(configuration: number, withTimeouts: boolean): number {
     return this.#configurations.values[4 * configuration + (withTimeouts ? 3 : 2)] as number;
   }
 
-  /** @param steps as they stand in `steps` */
+  /** Caches a configuration's steps. @param steps in the same format as `steps` */
   remember(configuration: number, withTimeouts: boolean, steps: readonly number[]): void {
     this.#configurations.values[4 * configuration + (withTimeouts ? 3 : 2)] = this.#steps.size;
     for (const number of steps) this.#steps.push(number);
   }
 }
 
-/** Numbers of 32 bits, one after the other. */
+/** A growing list of 32-bit numbers. */
 class NumberList {
   size = 0;
-  /** As long as there is room; what lies beyond `size` means nothing. */
+  /** The allocated storage. Values at index `size` and above are meaningless. */
   values = new Int32Array(1 << 6);
 
   push(value: number): void {

@@ -2,12 +2,12 @@ import { expect, it } from "vitest";
 import { random } from "../core/random.ts";
 import { StateStore } from "./state-store.ts";
 
-/** Values grow with time, so that the tuples are packed anew several times. */
+/** Values grow over time, so the tuples are repacked several times. */
 it.each([
   [1, 20_000],
   [3, 30],
   [7, 4],
-])("numbers new tuples of %i in their order, knows old ones, and gives each back", (width, below) => {
+])("numbers new tuples of %i in order, recognizes old ones, and returns each", (width, below) => {
   const store = new StateStore(width);
   const source = random(7);
   const model = new Map<string, number>();
@@ -29,7 +29,7 @@ it.each([
   expect(keys).toEqual([...model.keys()]);
 });
 
-it("keeps states and their numbers when there is to be more room", () => {
+it("keeps states and their numbers when it is widened", () => {
   const store = new StateStore(2);
   for (let i = 0; i < 70_000; i++) store.add(Int32Array.of(i % 300, i >>> 8));
   const { size } = store;

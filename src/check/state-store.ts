@@ -1,30 +1,35 @@
 /**
- * The set of global states, each a tuple of naturals: exact (no hashing away), numbered in the order in which they were
- * found. Tuples are packed into words, in chunks that growing does not copy; an open-addressing table finds them. A slot
- * holds a state's number and, in the bits that are left, a part of its hash, so that few other states are looked at.
+ * A store for the set of global states. A state is a tuple of natural numbers. It is exact (states are never dropped
+ * because of equal hashes), and it numbers states in the order of discovery. Tuples are packed into words, in chunks
+ * that are not copied when the store grows, and are looked up in an open-addressing table. Each slot of the table holds
+ * a state's number and, in the remaining bits, part of its hash, so that few other states have to be compared.
  */
 import { canonical } from "../core/plain.ts";
 
 const CHUNK_BITS = 16;
 const CHUNK = 1 << CHUNK_BITS;
-/** How many states move into a new table together. */
+/** The number of states that are moved into a new table together. */
 const GROUP = 1 << 8;
-/** Smaller tables than this grow fourfold: moving states costs more than the memory. */
+/** The size below which tables grow by a factor of four, because moving states costs more than the extra memory. */
 const LARGE_TABLE = 1 << 24;
 
+/** An exact set of tuples, numbered from 0 in the order of insertion. */
 export class StateStore {
   size = 0;
-  /** How the tuples are packed at present. */
+  /** The current packing of the tuples. */
   packing: Packing;
-  /** Means nothing, but keeps reads alive that only bring memory near. */
+  /** A meaningless value. It prevents the prefetching reads from being optimized away. */
   touched = 0;
   #chunks: Int32Array[] = [];
   #mask = (1 << 12) - 1;
-  /** Per slot 1 + the number of a state in the bits of the mask, above them those of its hash; 0 for none. */
+  /**
+   * Each slot holds the number of a state plus 1 in the bits of the mask, and bits of its hash above them. 0 means
+   * free.
+   */
   #table = new Int32Array(1 << 12);
-  /** The tuple that is looked for. */
+  /** The tuple being looked up. */
   #packed: Int32Array;
-  /** The greatest value of each component so far. */
+  /** The greatest value so far of each component. */
   readonly #most: Int32Array;
 
   constructor(width: number) {
@@ -33,12 +38,15 @@ export class StateStore {
     this.#most = new Int32Array(width);
   }
 
-  /** What the states take, in bytes. */
+  /** The memory used by the states, in bytes. */
   get bytes(): number {
     return 4 * (this.#table.length + this.#chunks.length * CHUNK * this.packing.words);
   }
 
-  /** The number of the state, or ~number if it was there already: a negative answer is an old state. */
+  /**
+   * Adds a state. Returns its number, or ~number if the state was already known. A negative result therefore means a
+   * known state.
+   */
   add(tuple: Int32Array): number {
     const most = this.#most;
     for (let k = 0; k < tuple.length; k++) if ((tuple[k] as number) > (most[k] as number)) most[k] = tuple[k] as number;
@@ -47,7 +55,7 @@ export class StateStore {
     return this.addPacked(this.#packed, 0, this.hash(this.#packed, 0));
   }
 
-  /** The number of the state, or −1. */
+  /** Returns the number of the state, or −1 if the state is unknown. */
   find(tuple: Int32Array): number {
     if (!this.packing.hasRoomFor(tuple)) return -1;
     this.packing.pack(tuple, this.#packed, 0);
@@ -84,12 +92,12 @@ export class StateStore {
     }
   }
 
-  /** Reads where the state with that hash must be, so that the next look is quick. */
+  /** Prefetches the table slot for a hash. */
   touchSlot(hash: number): void {
     this.touched ^= this.#table[hash & this.#mask] as number;
   }
 
-  /** Likewise reads the tuple that is probably the one with that hash. */
+  /** Prefetches the tuple that probably has this hash. */
   touchTuple(hash: number): void {
     const entry = this.#table[hash & this.#mask] as number;
     if (entry === 0 || ((entry ^ hash) & ~this.#mask) !== 0) return;
@@ -107,7 +115,7 @@ export class StateStore {
     return hash ^ (hash >>> 13);
   }
 
-  /** Packs every state anew, with room for components up to `most`. */
+  /** Repacks every state to make room for components up to `most`. */
   widen(most: ArrayLike<number>): void {
     const before = this.packing;
     this.packing = new Packing(Array.from(most));
@@ -163,7 +171,7 @@ export class StateStore {
     const hashes = new Int32Array(GROUP);
     for (let first = 0; first < this.size; first += GROUP) {
       const count = Math.min(GROUP, this.size - first);
-      // First every slot is read, then written: the processor waits for many independent reads at once.
+      // Read every slot first, then write, because the processor can wait for many independent reads at once.
       for (let i = 0; i < count; i++) {
         const hash = this.hash(this.#chunkOf(first + i), this.#placeOf(first + i));
         hashes[i] = hash;
@@ -181,18 +189,22 @@ export class StateStore {
   }
 }
 
-/** Tuples of naturals in as few 32-bit words as their widths allow: a component may begin in one word and end in the next. */
+/**
+ * Packs tuples of natural numbers into as few 32-bit words as the components' widths allow. A component may span two
+ * words.
+ */
 export class Packing {
-  /** How many words a tuple takes. */
   readonly words: number;
-  /** Per component its width, the word in which it begins, and its lowest bit there. */
+  /** For each component: its width, its first word, and its lowest bit in that word. */
   readonly #bits: Int32Array;
   readonly #word: Int32Array;
   readonly #shift: Int32Array;
-  /** The greatest value that it has room for. */
+  /** The greatest value that each component can hold. */
   readonly #room: Int32Array;
 
-  /** @param most the greatest value that each component must have room for; spare bits go where room is scarcest. */
+  /**
+   * @param most the greatest value that each component must be able to hold. Spare bits go to the tightest components.
+   */
   constructor(most: readonly number[]) {
     this.#bits = Int32Array.from(most, (value) => Math.max(1, 32 - Math.clz32(value)));
     const sum = this.#bits.reduce((a, b) => a + b, 0);
@@ -209,17 +221,17 @@ export class Packing {
     this.#shift = Int32Array.from(most, (_, k) => (begins[k] as number) & 31);
   }
 
-  /** How many components a tuple has. */
+  /** The number of components in a tuple. */
   get width(): number {
     return this.#bits.length;
   }
 
-  /** The greatest value that component `k` has room for. */
+  /** Returns the greatest value that component `k` can hold. */
   room(k: number): number {
     return this.#room[k] as number;
   }
 
-  /** Component `k` of the tuple that begins at `at`. */
+  /** Returns component `k` of the tuple that begins at `at`. */
   get(words: Int32Array, at: number, k: number): number {
     const bits = this.#bits[k] as number;
     const shift = this.#shift[k] as number;
@@ -229,7 +241,7 @@ export class Packing {
     return value & (this.#room[k] as number);
   }
 
-  /** Turns component `k` from `before` into `after`. */
+  /** Changes component `k` from `before` to `after`. */
   change(words: Int32Array, at: number, k: number, before: number, after: number): void {
     const shift = this.#shift[k] as number;
     const word = at + (this.#word[k] as number);
@@ -239,7 +251,7 @@ export class Packing {
       words[word + 1] = (words[word + 1] as number) ^ (difference >>> (32 - shift));
   }
 
-  /** Writes a tuple whose components have room. */
+  /** Packs a tuple. All of its components must fit. */
   pack(tuple: Int32Array, words: Int32Array, at: number): void {
     words.fill(0, at, at + this.words);
     for (let k = 0; k < this.#bits.length; k++) this.change(words, at, k, 0, tuple[k] as number);
@@ -256,12 +268,13 @@ export class Packing {
 }
 
 /**
- * A map from two naturals to a natural, in a typed array: open addressing, linear probing, doubled at two thirds full.
- * Memoised steps are looked up here some ten million times a second, so what belongs together lies together.
+ * A map from two natural numbers to a natural number, stored in a typed array: open addressing with linear probing,
+ * doubled when two thirds full. Cached steps are looked up here about ten million times a second, so related data is
+ * stored together.
  */
 export class PairTable {
   #slots = 1 << 8;
-  /** Per slot the two keys, the first −1 where it is free, and the value. */
+  /** Each slot holds the two keys and the value. The first key is −1 if the slot is free. */
   #entries = new Int32Array(3 * this.#slots).fill(-1);
   #size = 0;
 
@@ -269,7 +282,7 @@ export class PairTable {
     return 4 * this.#entries.length;
   }
 
-  /** The value, or −1. */
+  /** Returns the value, or −1 if the entry does not exist. */
   get(a: number, b: number): number {
     const entries = this.#entries;
     const mask = this.#slots - 1;
@@ -280,7 +293,7 @@ export class PairTable {
     }
   }
 
-  /** Adds an entry that is not there yet. */
+  /** Adds an entry that does not exist yet. */
   add(a: number, b: number, value: number): void {
     if (3 * ++this.#size > 2 * this.#slots) this.#grow();
     this.#place(a, b, value);
@@ -304,14 +317,14 @@ export class PairTable {
   }
 }
 
-/** Spreads two naturals over 32 bits (the finalizer of MurmurHash3). */
+/** Hashes two natural numbers to 32 bits (the MurmurHash3 finalizer). */
 function mix(a: number, b: number): number {
   let mixed = Math.imul(a, 0x9e3779b1) ^ Math.imul(b, 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
   return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
-/** A number per state, in chunks that growing does not copy. */
+/** A column with one number per state, stored in chunks that are not copied when the column grows. */
 
 export class Column {
   readonly #chunks: Int32Array[] = [];
@@ -332,15 +345,16 @@ export class Column {
   }
 }
 
+/** Assigns numbers to distinct values, starting from 0. */
 export interface Interner<T> {
   readonly size: number;
   idOf(value: T): number;
   valueOf(id: number): T;
-  /** Whether a value is still what it was when it got its number. */
+  /** Whether a value is unchanged since it was assigned its number. */
   isIntact(id: number): boolean;
 }
 
-/** `keyOf` must tell apart what `canonical` does; by default it is that. */
+/** Creates an interner. `keyOf` must distinguish all values that `canonical`, its default, distinguishes. */
 export function interner<T>(keyOf: (value: T) => string = canonical): Interner<T> {
   const ids = new Map<string, number>();
   const values: T[] = [];

@@ -1,6 +1,6 @@
 /**
- * From the words that every command has in common to a system that can be explored. The words are plain data, so a
- * worker thread or a page builds the same system from them again.
+ * Builds a system to explore from the options that all commands share. The specification is plain data, so a worker
+ * thread or a web page can build the same system from it.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { equal } from "../core/plain.ts";
@@ -15,41 +15,53 @@ import type { CrashNotificationTime, TimerMode } from "./model.ts";
 import { choices, type FaultKind, modelLimits, name, orNull } from "./model-options.ts";
 import type { NetworkKind } from "./network.ts";
 
-/** Plain data. */
+/** The specification of a system, as plain data. */
 export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>> {
-  /** A name of the registry. */
+  /** The name of a registered protocol. */
   readonly protocol: string;
+  /** The name of a variant of the protocol. Default, or if null: the plain form. */
   readonly variant?: string | null;
-  /** Of the protocol. */
+  /** Options of the protocol. */
   readonly options?: object;
+  /** The ids of all nodes. */
   readonly nodes: readonly NodeId[];
   /**
-   * The nodes that do its family's work: call, request, send or propose. All by default; none where nodes
-   * begin with work of their own.
+   * The nodes that perform the work of the protocol's family: calling, requesting, sending or proposing. Default: all
+   * nodes, or none if nodes have work of their own from the start.
    */
   readonly initiators?: readonly NodeId[];
-  /** The nodes that may come to vote no, where there are votes. Nobody by default. */
+  /** In protocols with votes, the nodes that can vote no. Default: none. */
   readonly refusers?: readonly NodeId[];
-  /** How many entries, messages or transactions each is asked for. 1 by default. */
+  /** The number of entries, messages or transactions per initiator. Default: 1. */
   readonly times?: number;
+  /** The delivery order of messages. Default: `fifo`. */
   readonly network?: NetworkKind;
+  /** When timers fire. Default: `free`. */
   readonly timers?: TimerMode;
-  /** By default what has to be started begins `together`, and the rest `idle`; with free timers `down` where starting does something. */
+  /**
+   * How nodes begin. Default: `together` for protocols that must be started. For others, `down` if starting has an
+   * effect and `timers` is not `quiet`, and otherwise `idle`.
+   */
   readonly begin?: "idle" | "down" | "together";
+  /** Whether a journal survives a crash. Default: `kept`. */
   readonly journal?: "kept" | "lost";
-  /** Whether crashes may strike within a step. */
+  /** Whether crashes can happen within a step. */
   readonly withinStep?: boolean;
-  /** Nodes that lie, and how. Properties speak of the others. */
+  /** The Byzantine nodes and the behavior of each. Properties concern only the other nodes. */
   readonly byzantine?: Readonly<Record<NodeId, NamedBehaviour>>;
-  /** Everybody is told of crashes, where the protocol can be, and when. Nobody is by default. */
+  /** When nodes are notified of crashes, if the protocol supports it. Default: no notifications. */
   readonly crashNotifications?: CrashNotificationTime;
-  /** How many faults of all kinds together. */
+  /** The maximum number of faults of all kinds combined. */
   readonly faults?: number;
-  /** The name of the only property to check. All of them by default. */
+  /** The name of the only property to check. Default: all properties. */
   readonly property?: string | null;
+  /** The maximum number of messages in flight. Runs with more are cut off. Default: no limit. */
   readonly maxInFlight?: number;
+  /** The maximum number of timeouts. Runs with more are cut off. Default: no limit. */
   readonly maxTimeouts?: number;
+  /** The maximum number of moves in a run. States that take more moves to reach are not explored. Default: no limit. */
   readonly maxDepth?: number;
+  /** The maximum number of states. The search stops when it reaches them. Default: 100 million. */
   readonly maxStates?: number;
 }
 
@@ -73,16 +85,18 @@ const rules: Rules<SystemSpec> = {
 };
 
 /**
- * Links keep their order and timers are free unless the words say otherwise. By default there are no faults.
+ * Builds the system. By default, links keep their order, timers are free, and nothing fails.
  *
- * @throws UsageError for names that are not in the registry, initiators that are no nodes, options that the protocol
- *   refuses.
+ * @example const { verdict } = explore(systemFor({ protocol: "ricart-agrawala", nodes: [0, 1, 2], initiators: [0, 1]
+ * }));
+ * @throws UsageError if a name is not registered, an initiator is not a node, or the protocol rejects its options
  */
 export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
   requireOptions("systemFor", spec, rules);
   const entry = protocolNamed(spec.protocol);
   const protocol = protocolOf(spec);
-  const counters = Object.keys(spec.byzantine ?? {}).length === 0 ? countersOf(spec) : []; // A lie counts up by itself.
+  // Byzantine nodes use arbitrary values, so counters cannot be merged.
+  const counters = Object.keys(spec.byzantine ?? {}).length === 0 ? countersOf(spec) : [];
   const crashNotification = notificationFor(protocol, spec);
   const { network = "fifo", timers = "free", begin = beginOf(spec) } = spec;
   const { initiators = isWorkEnough(spec) ? [] : spec.nodes } = spec;
@@ -105,7 +119,7 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
   };
 }
 
-/** Whether this form handles notifications of crashes: one with a failure detector of its own, or without use for one, does not. */
+/** Whether this form handles crash notifications. A form that has its own failure detector, or needs none, does not. */
 export const handlesCrashNotifications = (spec: SystemSpec): boolean =>
   notificationFor(protocolOf(spec), spec) !== null;
 
@@ -115,7 +129,9 @@ function countersOf({ protocol, variant = null }: SystemSpec): readonly string[]
   return (isChecked ? check.counters : variantNamed(protocol, variant).counters) ?? [];
 }
 
-/** A form with a failure detector of its own, or without use for one, does not know the command. */
+/**
+ * Returns the crash notification. A form that has its own failure detector, or needs none, does not have this command.
+ */
 function notificationFor(
   { shapes }: AnyProtocol,
   { protocol, variant = null }: SystemSpec,
@@ -126,7 +142,10 @@ function notificationFor(
   return isKnown ? tells : null;
 }
 
-/** What has to be started is started first. Of the rest, what works when it starts may do so at any time, unless time has bounds. */
+/**
+ * Returns how nodes begin. Protocols that must be started are started first. Other nodes that have work from their
+ * start may start at any time, unless timers are quiet.
+ */
 function beginOf(spec: SystemSpec): "idle" | "down" | "together" {
   const { protocol, variant = null } = spec;
   if (hasToStart(protocol, variant)) return "together";
@@ -134,7 +153,7 @@ function beginOf(spec: SystemSpec): "idle" | "down" | "together" {
   return spec.timers !== "quiet" && worksAtStart(spec) ? "down" : "idle";
 }
 
-/** Whether nodes have enough to do as they start, so that nobody is asked for anything unless somebody says so. */
+/** Whether nodes have enough work of their own from their start that they need no commands by default. */
 export function isWorkEnough(spec: SystemSpec): boolean {
   const { begin = beginOf(spec) } = spec;
   return begin !== "idle" && !hasToStart(spec.protocol, spec.variant) && worksAtStart(spec);
@@ -160,7 +179,10 @@ function given<T extends object, K extends keyof T>(from: T, names: readonly K[]
   ) as never;
 }
 
-/** Each is asked once, for so many entries or messages. */
+/**
+ * Returns a function from a node to its commands. Each initiator has one command, for `times` entries or messages, and
+ * each refuser has a command to refuse.
+ */
 function asksOf(
   family: Family,
   initiators: readonly NodeId[],
@@ -187,7 +209,7 @@ function propertiesOf(protocol: AnyProtocol, name: string | null): readonly Prop
   throw new UsageError("unknown-property", unexpected("the property", `one of ${names}`, name));
 }
 
-/** Whether a first start changes or causes anything. */
+/** Whether a node's first start changes its state or has any other effect. */
 function worksAtStart(spec: SystemSpec): boolean {
   const protocol = protocolOf(spec);
   return spec.nodes.some((self) => {
@@ -203,6 +225,6 @@ function protocolOf({ protocol, variant = null, options, nodes, byzantine: liars
   const behaviours = Object.entries(liars).map(([id, how]) => [Number(id), how] as const);
   const stranger = behaviours.find(([id]) => !nodes.includes(id));
   if (stranger !== undefined)
-    throw new UsageError("unknown-node", unexpected("the nodes that lie", `among ${nodes.join(", ")}`, stranger[0]));
+    throw new UsageError("unknown-node", unexpected("the Byzantine nodes", `among ${nodes.join(", ")}`, stranger[0]));
   return behaviours.length === 0 ? honest : byzantine(honest, new Map(behaviours));
 }

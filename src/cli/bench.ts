@@ -1,56 +1,61 @@
-/** `coterie bench`: the measurements of `bench/`, each next to a peer in the same run. */
+/** `coterie bench`: the measurements in `bench/`, each run side by side with a comparable system. */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { wrapped } from "../experiment/paragraph.ts";
+import { type Manual, withManual } from "./manual.ts";
 import type { Invocation, Output } from "./output.ts";
 
-/** One file of `bench/` each. */
+/** The benchmarks, each with its file in `bench/`. */
 const benchmarks: Readonly<Record<string, string>> = {
-  check: "the checker next to SPIN, on the seven reference models: counts, time, memory",
-  sim: "the simulator next to a bare loop and SimPy: messages per second, from 100 to a million nodes",
-  campaign: "a campaign on one thread and on two: how much sooner two are done",
-  host: "two processes of the runtime next to a bare echo: round trips per second",
-  wire: "the wire codec next to JSON",
-  journal: "the journal next to a bare file: records per second that are confirmed durable",
-  table: "costs measured next to the formula: table mutex, election, multicast or consensus",
-  multicast: "every order of a channel next to a bare fan-out: messages per second and delay, at 3, 5 and 7 processes",
+  check: "the checker compared with SPIN on the seven reference models: counts, time, memory",
+  sim: "the simulator compared with a bare loop and SimPy: messages per second with 100 to a million nodes",
+  campaign: "a campaign on two threads compared with one thread: the speedup",
+  host: "two runtime processes compared with a bare echo server: round trips per second",
+  wire: "the wire codec compared with JSON",
+  journal: "the journal compared with a bare file: durable records per second",
+  table: "measured costs compared with their formulas, for mutex, election, multicast or consensus",
+  multicast:
+    "every channel order compared with a bare fan-out: messages per second and delay, with 3, 5 and 7 processes",
   services:
-    "locks and sends a second, and how long others wait after a crash, a pause or an orderly leave, for each timing",
+    "for each timing profile: locks and sends per second, and how long other members wait after a crash, a pause or a graceful leave",
   cluster:
-    "the replicated service of join(), or etcd's API, next to etcd: writes, reads and locks per second, fail-over, memory",
+    "join()'s replicated service, or its etcd API, compared with etcd: writes, reads and locks per second, failover, memory",
   agreement:
-    "PBFT next to Raft, processes with journals, 4 and 7 of them: commands per second and delay, and the price of signatures",
+    "PBFT compared with Raft, with 4 and 7 processes that keep journals: commands per second, delay, and the cost of signatures",
   studio:
     "the live page and the laboratory in Chromium, for each protocol: time between frames, work per frame, first paint",
   "super-peers":
-    "super-peers by a hash table and by repelling tokens next to as many drawn by lot: latency, spread, share, load",
+    "super-peers chosen by a hash table or by repelling tokens, compared with random ones: latency, spread, share, load",
 };
 const names = Object.keys(benchmarks);
 
 export function declare(command: Command, { stdout }: Invocation): void {
-  command
+  withManual(command, manual)
     .description(
-      "Runs one of the benchmarks. What peers need (SPIN and gcc, SimPy, etcd and Go) is used where it is installed.",
+      "Runs a benchmark, and compares other systems (SPIN with gcc, SimPy, etcd with Go) if they are installed.",
     )
-    .argument("[name]", `one of ${names.join(", ")}; without it, the list`)
-    .argument("[options...]", "what the benchmark takes, such as --quick or --json")
+    .argument("[name]", `${names.join(", ")}; omit it to list them`)
+    .argument("[options...]", "options for the benchmark, such as --quick or --json")
     .passThroughOptions()
     .allowUnknownOption()
-    .addHelpText("after", EXPLANATION)
     .action((name: string | undefined, options: readonly string[]) => bench(name, options, stdout));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie bench check          SPIN and Coterie in turn, a few minutes
-  $ coterie bench sim --quick    the same measurement with fewer rounds
-  $ coterie bench check --json   for machines
+const manual: Manual = {
+  examples: ["coterie bench check", "coterie bench sim --quick", "coterie bench check --json"],
+  exitCodes: "0 done; 1 the benchmark failed; 2 invalid arguments",
+  details: `Benchmarks are part of the source checkout, and \`npm run build\` compiles them. A full run takes several minutes; \`--quick\` runs
+fewer rounds. \`coterie bench NAME --help\` lists a benchmark's options.
 
-Benchmarks are part of the source checkout, where \`npm run build\` compiles them.
-Exit codes: 0 done, 1 it could not be done, 2 wrong arguments.`;
+| Benchmark | Measures |
+|---|---|
+${Object.entries(benchmarks)
+  .map(([name, text]) => `| \`${name}\` | ${text} |`)
+  .join("\n")}`,
+};
 
 async function bench(name: string | undefined, options: readonly string[], stdout: Output): Promise<void> {
   if (name === undefined) {
@@ -64,14 +69,17 @@ async function bench(name: string | undefined, options: readonly string[], stdou
     throw new UsageError("bad-argument", unexpected("the benchmark", `one of ${names.join(", ")}`, name));
   const file = fileURLToPath(new URL(`../../build/bench/${name}.js`, import.meta.url));
   if (!existsSync(file))
-    throw new EnvironmentError("no-benchmarks", "no benchmarks here: run `npm run build` in a checkout of Coterie");
+    throw new EnvironmentError(
+      "no-benchmarks",
+      "the benchmarks have not been built: run `npm run build` in a checkout of Coterie",
+    );
   const code = await ended(file, options);
   if (code === 2)
-    throw new UsageError("bad-argument", `expected words that the benchmark takes: \`coterie bench ${name} --help\``);
+    throw new UsageError("bad-argument", `expected options of the benchmark: see \`coterie bench ${name} --help\``);
   if (code !== 0) throw new EnvironmentError("benchmark-failed", `the benchmark ${name} ended with code ${code}`);
 }
 
-/** Runs a script in a process of its own, so that nothing of this one is measured. Ctrl-C reaches both. */
+/** Runs a script in a separate process, so that this process does not affect the measurement. Ctrl-C reaches both. */
 function ended(file: string, options: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [file, ...options], { stdio: "inherit" });

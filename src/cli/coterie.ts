@@ -1,16 +1,16 @@
 #!/usr/bin/env node
-/** The process of the command line. */
+/** The executable for the command line. */
 import { fileURLToPath } from "node:url";
 import { runCommand } from "./command-line.ts";
 
-/** What still keeps the process from ending has this long. */
+/** How long open timers and sockets may keep the process running after the command has ended. */
 const END_WITHIN_MS = 500;
 
-/** Not the sources themselves, as `npx tsx` runs them. */
+/** Whether this is the built program. False if the sources are run directly, as with `npx tsx`. */
 const isBuilt = import.meta.url.endsWith(".js");
 
 const { stdout, stderr } = process;
-for (const stream of [stdout, stderr]) stream.on("error", () => {}); // Nobody reads it any more.
+for (const stream of [stdout, stderr]) stream.on("error", () => {}); // The reader has closed the pipe.
 const words = process.argv.slice(2);
 if (isBuilt && words[0]?.startsWith("-") === false) {
   const { newerSource } = await import("./stale-build.ts");

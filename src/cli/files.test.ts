@@ -7,7 +7,7 @@ import { requireWritable } from "./files.ts";
 const folder = mkdtempSync(join(tmpdir(), "coterie-written-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it("leaves files as they are: those that are there, and those that are not", () => {
+it("does not change existing files or create missing ones", () => {
   const [there, absent] = [join(folder, "there"), join(folder, "absent")];
   writeFileSync(there, "what it holds");
   requireWritable({ "--trace": there, "--svg": absent, "--out": undefined });
@@ -15,10 +15,9 @@ it("leaves files as they are: those that are there, and those that are not", () 
   expect(existsSync(absent)).toBe(false);
 });
 
-it("says which file of which option cannot be written", () => {
+it("names the option and the file that cannot be written", () => {
   const nowhere = join(folder, "none", "a.svg");
-  const expected = (file: string, code: string) =>
-    `expected --svg to be a file that can be written, got "${file}" (${code})`;
+  const expected = (file: string, code: string) => `expected --svg to be a writable file, got "${file}" (${code})`;
   expect(() => requireWritable({ "--svg": nowhere })).toThrow(expected(nowhere, "ENOENT"));
   expect(() => requireWritable({ "--svg": folder })).toThrow(expected(folder, "EISDIR"));
 });

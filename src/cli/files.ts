@@ -1,8 +1,11 @@
-/** Files that a command is told of. */
+/** Reads and writes the files named in a command's arguments. */
 import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { UsageError, unexpected } from "../core/errors.ts";
 
-/** @throws UsageError with this code where it cannot be read */
+/**
+ * Returns the content of a file or file descriptor.
+ * @throws UsageError with `code` if it cannot be read
+ */
 export function contentOf(file: string | 0, what: string, code: string, expected = "a readable file"): string {
   try {
     return readFileSync(file, "utf8");
@@ -13,22 +16,26 @@ export function contentOf(file: string | 0, what: string, code: string, expected
 }
 
 /**
- * Tries, before the work that is to fill them, whether files can be written. A file that is there keeps what it holds.
+ * Checks whether files can be written before a command starts long work. Does not change existing files.
  *
- * @param files by the option that names each
- * @throws UsageError for one that cannot be
+ * @param files the files by option
+ * @throws UsageError if one of them cannot be written
  */
 export function requireWritable(files: Readonly<Record<string, string | undefined>>): void {
   for (const [option, file] of Object.entries(files)) {
     if (file === undefined) continue;
     const found = statSync(file, { throwIfNoEntry: false });
-    if (found !== undefined && !found.isFile() && !found.isDirectory()) continue; // A pipe would have an end at once.
+    // Opening and closing a pipe here would end it for its reader.
+    if (found !== undefined && !found.isFile() && !found.isDirectory()) continue;
     closeSync(opened(option, file, "a"));
     if (found === undefined) rmSync(file);
   }
 }
 
-/** @throws UsageError if the file cannot be written */
+/**
+ * Opens a file.
+ * @throws UsageError if the file cannot be written
+ */
 export function opened(option: string, file: string, flags: "a" | "w"): number {
   try {
     return openSync(file, flags);
@@ -48,5 +55,5 @@ export function writeWhole(option: string, file: string, content: string | Uint8
 
 function unwritable(option: string, file: string, error: unknown): UsageError {
   const { code } = error as NodeJS.ErrnoException;
-  return new UsageError("bad-argument", `${unexpected(option, "a file that can be written", file)} (${code})`);
+  return new UsageError("bad-argument", `${unexpected(option, "a writable file", file)} (${code})`);
 }

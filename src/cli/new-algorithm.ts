@@ -1,4 +1,6 @@
-/** `coterie new`: a new algorithm that compiles, runs in simulator and checker and has its tests, to be filled in. */
+/**
+ * `coterie new`: writes a small algorithm as a starting point, with tests that run in the simulator and the checker.
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -6,25 +8,25 @@ import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { protocolNames } from "../protocols/index.ts";
+import { type Manual, withManual } from "./manual.ts";
 import type { Invocation, Output } from "./output.ts";
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
 const SKELETONS = join(PACKAGE, "skeletons");
-/** Those that speak of a new algorithm. */
+/** The generators for the pages that list algorithms. */
 const PAGES = "assumptions comparison costs lists pictures scenarios table";
 
 export function declare(command: Command, { stdout }: Invocation): void {
-  command
+  withManual(command, manual)
     .description(
-      "Writes the files of a new algorithm: a small one that runs, with its test, docs page, scenario and registry line. Then replace it, piece by piece, by yours.",
+      "Generates the files for a new algorithm: a small algorithm that runs, with its test, docs page, scenario and registry line. You then replace it step by step.",
     )
     .argument("<family>", families.join(", "))
-    .argument("<name>", "as the literature names it, such as naimi-trehel")
-    .option("--title <text>", "as a heading has it, such as Naimi–Trehel")
-    .option("--summary <text>", "in one line, what it does: for its header, its page and every list")
-    .option("--scenario <name>", "what happens in its worked example, such as two-wait")
-    .option("--out <dir>", "in a project of your own: only the algorithm and its test, importing from coterie")
-    .addHelpText("after", EXPLANATION)
+    .argument("<name>", "the algorithm's name in the literature, such as naimi-trehel")
+    .option("--title <text>", "title to use in headings, such as Naimi–Trehel")
+    .option("--summary <text>", "one-line summary for its header, its page and every list")
+    .option("--scenario <name>", "name of the worked example, such as two-wait")
+    .option("--out <dir>", "folder in your own project; only the algorithm and its test are written")
     .action((family: string, name: string, { out, ...words }: Omit<Words, "name"> & { readonly out?: string }) => {
       requireName(name);
       requireLine(words.summary);
@@ -34,21 +36,22 @@ export function declare(command: Command, { stdout }: Invocation): void {
     });
 }
 
-/** It stands in a comment, too. */
+/** @throws UsageError unless the summary is a single line that fits into a comment */
 function requireLine(summary = ""): void {
   if (/[\r\n]|\*\//.test(summary))
     throw new UsageError("bad-argument", unexpected("--summary", "one line without */", summary));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie new mutex naimi-trehel --title Naimi–Trehel --scenario two-wait \\
-      --summary "requests climb a tree that turns towards the last who asked"
-  $ coterie new mutex my-lock --out src/locks      # in a project of your own
-
-What each family demands of its algorithms: docs/families.
-
-Exit codes: 0 ok, 2 the family, name or place is not one.`;
+const manual: Manual = {
+  examples: [
+    `coterie new mutex naimi-trehel --title Naimi–Trehel --scenario two-wait \\
+    --summary "requests climb a tree that turns towards the last requester"`,
+    "coterie new mutex my-lock --out src/locks",
+  ],
+  exitCodes: "0 done; 2 invalid family, name or folder",
+  details: `Run the first form in a checkout of Coterie, and the second in your own project. [Families](../learn/index.md) lists the requirements
+of each family, and [your own protocol](../verify/own-protocol.md) describes the steps.`,
+};
 
 function inRepository(given: string, words: Words, stdout: Output): void {
   const family = familyOf(given);
@@ -57,10 +60,13 @@ function inRepository(given: string, words: Words, stdout: Output): void {
   if (!isCheckout(root))
     throw new UsageError(
       "bad-argument",
-      "expected to run in a checkout of Coterie: to write into a project of your own, add --out DIR",
+      "expected to run in a checkout of Coterie: to write into your own project, add --out DIR",
     );
   if (protocolNames.includes(name))
-    throw new UsageError("bad-argument", `expected no algorithm named ${name}: choose another name`);
+    throw new UsageError(
+      "bad-argument",
+      `expected a new name, got ${name}, which is already the name of an algorithm: choose another`,
+    );
   const { added, changed } = forRepository(SKELETONS, root, family, words);
   for (const file of [...added, ...changed]) write(root, file);
   format(
@@ -69,19 +75,19 @@ function inRepository(given: string, words: Words, stdout: Output): void {
   );
   const code = `src/protocols/${family}/${name}`;
   const costs = changed.some(({ path }) => path.startsWith("bench/"))
-    ? `;\n     bench/table/${family}.ts: if its costs are not 2 messages to enter and 3 in all`
+    ? `.\n     Correct bench/table/${family}.ts if the costs are not 2 messages to enter and 3 in total`
     : "";
   stdout.write(
     `${listed("new", added)}${listed("changed", changed)}
-It runs already. Next:
+It runs already. Next steps:
   1. npm run build && npx coterie check ${name}
-  2. ${code}.ts: write the header, then the algorithm in the paper's words. What it has to offer: docs/families/${family}.md;
-     its scenario expects messages by name: change it together with them, or nothing can be built
-  3. npx vitest run ${code}.test.ts: the worked example, every property, and its violation without the assumption;
-     pin the number of states, and write its log with --update
-  4. docs/protocols/${name}.md and the scenario: tell the worked example; add variants to its line in the registry${costs}
-  5. npm run pages -- ${PAGES} draws its picture and writes every list,
-     its row in docs/algorithms.md from the header. npx vitest run test/tidy names what is missing
+  2. ${code}.ts: write the header, then the algorithm in the paper's terms. Its interface is in docs/learn/families/${family}.md.
+     The scenario refers to the messages by name: change both together, or the build fails
+  3. npx vitest run ${code}.test.ts: test the worked example, every property, and its violation without the assumption.
+     Correct the number of states, and update the log with --update
+  4. docs/learn/protocols/${name}.md and the scenario: describe the worked example. Add any variants to the algorithm's line in the registry${costs}
+  5. npm run pages -- ${PAGES} draws its picture and updates every list,
+     including its row in docs/learn/algorithms.md. npx vitest run test/tidy lists missing parts
 `,
   );
 }
@@ -94,9 +100,9 @@ function inProject(given: string, words: Words, out: string, stdout: Output): vo
   for (const file of files) write(folder, file);
   stdout.write(
     `${listed("new", files, `${out}/`)}
-It runs already. Next:
+It runs already. Next steps:
   1. npm install --save-dev vitest && npx vitest run ${join(out, `${name}.test.ts`)}
-  2. write the header, then the algorithm in the paper's words, and its properties into the test
+  2. write the header, then the algorithm in the paper's terms, and test its properties
 `,
   );
 }
@@ -119,47 +125,51 @@ function write(root: string, { path, text }: SkeletonFile): void {
     writeFileSync(join(root, path), text);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-argument", `${unexpected("the place", "a folder that can be written", root)} (${code})`);
+    throw new UsageError("bad-argument", `${unexpected("the folder", "writable", root)} (${code})`);
   }
 }
 
-/** Imports are sorted and lines broken as everywhere in the repository. */
+/** Formats the files in the same way as the rest of the repository. */
 function format(root: string, paths: readonly string[]): void {
   const biome = join(root, "node_modules/@biomejs/biome/bin/biome");
-  if (!existsSync(biome)) return; // `npm run format` does it later.
+  if (!existsSync(biome)) return; // `npm run format` formats them later.
   execFileSync(process.execPath, [biome, "check", "--write", ...paths], { cwd: root, stdio: "ignore" });
 }
 
 const listed = (what: string, files: readonly SkeletonFile[], folder = ""): string =>
   files.map(({ path }) => `${what.padEnd(8)} ${folder}${path}\n`).join("");
 
+/** The families that have a skeleton. */
 export const families = ["election", "mutex", "multicast", "consensus", "membership"] as const;
+/** A family's name, which is also the name of its skeleton's folder. */
 export type FamilyFolder = (typeof families)[number];
 
+/** A file of a new algorithm. */
 export interface SkeletonFile {
-  /** From the root of the repository, or from the folder that was asked for. */
+  /** The path relative to the root of the repository, or to the folder given with `--out`. */
   readonly path: string;
   readonly text: string;
 }
 
-/** What `skeletons/` calls the algorithm: in file names and texts, in identifiers, as a type, as a title. */
+/**
+ * The name of the algorithm in `skeletons/`, as used in file names and prose, in identifiers, as a type and as a title.
+ */
 const KEBAB = "skeleton-algorithm";
 
-/** Identifiers that JavaScript keeps for itself. */
+/** JavaScript's reserved words. */
 const RESERVED = new Set(
   `await break case catch class const continue debugger default delete do else enum export extends false finally for function if
   implements import in instanceof interface let new null package private protected public return static super switch this throw
   true try typeof var void while with yield`.split(/\s+/),
 );
 
-/** @throws UsageError for a name that is no name for a file and an identifier. */
+/** @throws UsageError if the name cannot be used for a file and an identifier */
 export function requireName(name: string): void {
   const refuse = (expected: string): never => {
     throw new UsageError("bad-argument", unexpected("the name", expected, name));
   };
-  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name))
-    refuse("lower-case words with hyphens, as the literature names it, such as naimi-trehel");
-  if (RESERVED.has(name)) refuse("no word that JavaScript keeps for itself, as a function has this name, too");
+  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) refuse("lower-case words with hyphens, such as naimi-trehel");
+  if (RESERVED.has(name)) refuse("a name that is not reserved in JavaScript, because a function gets the same name");
 }
 
 function camelCase(name: string): string {
@@ -168,15 +178,15 @@ function camelCase(name: string): string {
 
 const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
-/** What an author says of a new algorithm. */
+/** The author's description of a new algorithm. */
 export interface Words {
-  /** In kebab-case. */
+  /** The name in kebab-case. */
   readonly name: string;
-  /** As a heading has it, such as Suzuki–Kasami; the name, unless it is given. */
+  /** The title in headings, such as Suzuki–Kasami. Default: the name with spaces, capitalized. */
   readonly title?: string | undefined;
-  /** In one line, what it does. */
+  /** A summary in one line. */
   readonly summary?: string | undefined;
-  /** What happens in its worked example, in kebab-case, such as two-wait. */
+  /** The name of the worked example in kebab-case, such as two-wait. */
   readonly scenario?: string | undefined;
 }
 
@@ -195,19 +205,19 @@ function renamed(text: string, { name, title = capital(name.replaceAll("-", " ")
     .replaceAll("Skeleton algorithm", title);
 }
 
-/** In the header, at the head of the page and in the registry. */
+/** Inserts the summary in the header, the page and the registry. */
 const summarised = (text: string, summary: string): string =>
   text
-    .replaceAll(/"[^"\n]*in one line, [^"\n]*"/g, () => JSON.stringify(summary))
+    .replaceAll(/"one-line summary[^"\n]*"/g, () => JSON.stringify(summary))
     .replaceAll(/in one sentence, [^.\n]*\./g, () => `${summary}.`)
     .replaceAll(/In one sentence, [^.\n]*\./g, () => `${capital(summary)}.`);
 
-/** What is added to files that are there already. */
+/** The files with lines to be added to existing files. */
 const LINES = ["registry.ts", "costs.ts"];
-/** In this repository, in place of those for projects of one's own. */
+/** The folder with the files for this repository, which replace those for other projects. */
 const HERE = "repository/";
 
-/** What the skeletons of a family hold, with the lines for other files left out. */
+/** Returns a family's skeleton files, except those with lines to be added to existing files. */
 function skeletonOf(skeletons: string, family: FamilyFolder, words: Words, isHere: boolean): SkeletonFile[] {
   const folder = join(skeletons, family);
   requireUnused(folder, words.name);
@@ -221,7 +231,7 @@ function skeletonOf(skeletons: string, family: FamilyFolder, words: Words, isHer
     .map(({ path, text }) => ({ path: renamed(path, words), text: renamed(text, words) }));
 }
 
-/** @throws UsageError for a name whose function or type the skeleton declares or uses as something else. */
+/** @throws UsageError if the skeleton already uses the name's function or type for something else */
 function requireUnused(folder: string, name: string): void {
   const [identifier, type] = [camelCase(name), capital(camelCase(name))];
   const declared = new RegExp(
@@ -233,12 +243,15 @@ function requireUnused(folder: string, name: string): void {
   for (const path of files) {
     const code = readFileSync(join(folder, path), "utf8").replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*|"[^"\n]*"|`[^`]*`/g, "");
     if (!declared.test(code) && !used.test(code)) continue;
-    const expected = `another one: the code calls something else ${declared.test(code) ? identifier : type}`;
+    const expected = `different, because the code already uses ${declared.test(code) ? identifier : type}`;
     throw new UsageError("bad-argument", unexpected("the name", expected, name));
   }
 }
 
-/** A file under `repository/` lies one folder deeper than it will. */
+/**
+ * Reads a skeleton file. A file in `repository/` is one folder deeper than its copy will be, so its import paths are
+ * shortened.
+ */
 function textOf(path: string): string {
   const text = readFileSync(path, "utf8");
   if (!path.includes(`/${HERE}`)) return text;
@@ -248,7 +261,10 @@ function textOf(path: string): string {
     .replaceAll('"../stories/', '"stories/');
 }
 
-/** New files and changed ones, for this repository. @throws UsageError where a file is in the way, or a list is not found. */
+/**
+ * Returns the new and changed files for this repository.
+ * @throws UsageError if a file already exists, or if a list is not found
+ */
 export function forRepository(
   skeletons: string,
   root: string,
@@ -258,7 +274,7 @@ export function forRepository(
   const { name } = words;
   const protocols = `src/protocols/${family}`;
   const folderOf = (path: string): string =>
-    path.endsWith(".md") ? "docs/protocols" : path.endsWith(".yaml") ? "scenarios" : protocols;
+    path.endsWith(".md") ? "docs/learn/protocols" : path.endsWith(".yaml") ? "scenarios" : protocols;
   const added = skeletonOf(skeletons, family, words, true).map(({ path, text }) => ({
     path: `${folderOf(path)}/${path}`,
     text: path.endsWith(".ts") ? movedInto(text, family) : text,
@@ -283,22 +299,25 @@ export function forRepository(
       const lines = linesOf(skeletons, family, "costs.ts", words);
       return withImport(aboveMark(text, lines, family), camelCase(name), `../../src/protocols/${family}/${name}.ts`);
     });
-  change("docs/algorithms.md", (text) => withRow(text, `<!-- ${family} -->`, rowOf(words)));
+  change("docs/learn/algorithms.md", (text) => withRow(text, `<!-- ${family} -->`, rowOf(words)));
   const guaranteed = guaranteeOf(family, name);
-  if (guaranteed !== null) change("docs/guarantees.md", (text) => withRow(text, "<!-- textbook -->", guaranteed));
+  if (guaranteed !== null) change("docs/guide/guarantees.md", (text) => withRow(text, "<!-- textbook -->", guaranteed));
   change("README.md", (text) => withLink(text, family, name));
   change("CHANGELOG.md", (text) => withChange(text, words));
   return { added, changed: [...texts].map(([path, text]) => ({ path, text })) };
 }
 
-/** From `skeletons/mutex/` to `src/protocols/mutex/`. */
+/** Adapts the paths in a file that is moved from `skeletons/mutex/` to `src/protocols/mutex/`. */
 const movedInto = (text: string, family: FamilyFolder): string =>
   text
     .replaceAll(`"../../src/protocols/${family}/`, '"./')
     .replaceAll('"../../src/protocols/', '"../')
     .replaceAll('"../../src/', '"../../');
 
-/** New files for a folder of somebody else's project. @throws UsageError where a file is in the way. */
+/**
+ * Returns the new files for a folder in a different project.
+ * @throws UsageError if a file already exists
+ */
 export function forOwnProject(skeletons: string, out: string, family: FamilyFolder, words: Words): SkeletonFile[] {
   const files = skeletonOf(skeletons, family, words, false)
     .filter(({ path }) => /\.(ts|txt)$/.test(path))
@@ -307,7 +326,9 @@ export function forOwnProject(skeletons: string, out: string, family: FamilyFold
   return files;
 }
 
-/** What lies in a folder of `src` comes from the subpath of the package that is named after it; of traces, from the simulator's. */
+/**
+ * Replaces imports from a folder in `src` with imports from the package's subpath. Traces are part of `coterie/sim`.
+ */
 function fromPackage(text: string): string {
   return text.replaceAll(/"\.\.\/\.\.\/src\/(\w+)\/[^"]*"/g, (_path, folder: string) =>
     folder === "trace" ? '"coterie/sim"' : `"coterie/${folder}"`,
@@ -323,7 +344,7 @@ function requireFree(root: string, files: readonly SkeletonFile[]): void {
     );
 }
 
-/** The line of the file above which the next algorithm of the family goes. */
+/** Returns the line above which the family's next algorithm is inserted. */
 const markOf = (text: string, family: FamilyFolder): string =>
   text.split("\n").find((line) => line.includes("// coterie new:") && line.includes(family)) ?? "";
 
@@ -332,18 +353,21 @@ function registryFile(root: string, family: FamilyFolder): string {
   const files = readdirSync(join(root, folder)).filter((file) => file.endsWith(".ts"));
   const found = files.find((file) => markOf(readFileSync(join(root, folder, file), "utf8"), family) !== "");
   if (found === undefined)
-    throw new UsageError("bad-argument", `expected a comment "// coterie new: ${family}" in the registry (${folder})`);
+    throw new UsageError(
+      "bad-argument",
+      `expected the registry (${folder}) to contain a comment "// coterie new: ${family}"`,
+    );
   return `${folder}/${basename(found)}`;
 }
 
-/** What stands in the brackets of the skeleton's `added`. */
+/** Returns the lines inside the brackets of the skeleton's `added`. */
 function linesOf(skeletons: string, family: FamilyFolder, file: string, words: Words): string {
   const lines = / = [{[]\n(.*)^[}\]];/ms.exec(readFileSync(join(skeletons, family, file), "utf8"))?.[1];
   if (lines === undefined) throw new Error(`expected the skeleton's ${file} to declare \`added\``);
   return renamed(lines, words);
 }
 
-/** Below the first import; the formatter sorts them. */
+/** Adds an import below the first one. The formatter sorts them later. */
 const withImport = (text: string, what: string, from: string): string =>
   text.replace(/^import [^;]*;\n/m, (first) => `${first}import { ${what} } from "${from}";\n`);
 
@@ -352,7 +376,7 @@ const aboveMark = (text: string, lines: string, family: FamilyFolder): string =>
   return text.replace(mark, () => `${lines}${mark}`);
 };
 
-/** Above the first entry whose name comes after; above the mark, if there is none. */
+/** Inserts an entry above the first one whose name sorts after it, or above the mark if there is none. */
 function withEntry(text: string, lines: string, family: FamilyFolder, name: string): string {
   const entries = [...text.matchAll(/^ {2}"?([a-z][\w-]*)"?: entry\(/gm)];
   const after = entries.find(([, other = ""]) => other > name);
@@ -360,40 +384,46 @@ function withEntry(text: string, lines: string, family: FamilyFolder, name: stri
   return `${text.slice(0, after.index)}${lines}${text.slice(after.index)}`;
 }
 
-/** Its guarantees, what it assumes and what it costs come from its header: `npm run pages -- lists`. */
+/**
+ * Returns the algorithm's row. Later, `npm run pages -- lists` replaces the guarantees, assumptions and costs with the
+ * text from the header.
+ */
 const rowOf = ({ name, summary = "what it does" }: Words): string =>
   `| [\`${name}\`](protocols/${name}.md) | ${summary} | what it guarantees | what it assumes | what it costs |\n`;
 
-/** What `join()` may rely on: nothing that takes a journal. Null: it does not run the family's algorithms. */
+/**
+ * Returns the algorithm's row in the table about `join()`, which keeps no journal for these algorithms. Null if
+ * `join()` does not run algorithms of this family.
+ */
 function guaranteeOf(family: FamilyFolder, name: string): string | null {
   if (family === "mutex")
     return `| \`${name}\` | yes | may stop for good | waits | grows until a member is started again | no |\n`;
   if (family === "election")
-    return `| \`${name}\` | only while nobody crashes | may stop for good | waits | null | no |\n`;
+    return `| \`${name}\` | only while no process crashes | may stop for good | waits | null | no |\n`;
   return null;
 }
 
-/** Above the mark that ends the table. */
+/** Inserts a row above the mark that ends the table. */
 function withRow(text: string, mark: string, row: string): string {
   if (!text.includes(`${mark}\n`))
     throw new UsageError("bad-argument", `expected ${mark} below the table for the row ${row.trim()}`);
   return text.replace(`${mark}\n`, () => `${row}${mark}\n`);
 }
 
-/** The first of what is new among the algorithms. */
+/** Adds a line to the changelog's list of algorithms. */
 function withChange(text: string, { name, summary }: Words): string {
   const heading = "#### Algorithms\n\n";
   const line = `- \`${name}\` is new${summary === undefined ? "" : `: ${summary}`}. \`${camelCase(name)}()\` of \`coterie/protocols\`.\n`;
   return text.replace(heading, () => `${heading}${line}`);
 }
 
-/** The family's row of the README, as `npm run pages -- lists` writes it. */
+/** Adds a link to the family's row in the README, in the format that `npm run pages -- lists` produces. */
 function withLink(text: string, family: FamilyFolder, name: string): string {
   return text.replace(
-    new RegExp(`^(\\| \\[.*\\]\\(docs/families/${family}\\.md\\) \\| )(.*)( \\|)$`, "m"),
+    new RegExp(`^(\\| \\[.*\\]\\(docs/learn/families/${family}\\.md\\) \\| )(.*)( \\|)$`, "m"),
     (_row, head, links, end) => {
       const names = [...String(links).matchAll(/`([^`]+)`/g)].map(([, each]) => each as string);
-      const all = [...names, name].sort().map((each) => `[\`${each}\`](docs/protocols/${each}.md)`);
+      const all = [...names, name].sort().map((each) => `[\`${each}\`](docs/learn/protocols/${each}.md)`);
       return `${head}${all.join(", ")}${end}`;
     },
   );

@@ -9,9 +9,9 @@ it.each([
   ["1.5s", 1_500],
   ["2m", 120_000],
   ["1h", 3_600_000],
-])("%s is %d ms", (text, ms) => expect(parse(text)).toBe(ms));
+])("parses %s as %d ms", (text, ms) => expect(parse(text)).toBe(ms));
 
-it("says which is the longest, where it may not be any", () => {
+it("names the longest duration, if there is a limit", () => {
   const bounded = duration("--timeout", 600_000);
   expect(bounded("10m")).toBe(600_000);
   expect(() => bounded("20m")).toThrow(
@@ -19,6 +19,6 @@ it("says which is the longest, where it may not be any", () => {
   );
 });
 
-it.each(["", "5", "s", "-5s", "5 s", "0s", "0.1ms", "1d", "5sec", "1e3s", "600h"])("%j is refused", (text) =>
+it.each(["", "5", "s", "-5s", "5 s", "0s", "0.1ms", "1d", "5sec", "1e3s", "600h"])("rejects %j", (text) =>
   expect(() => parse(text)).toThrow("expected --timeout to be a time such as 250ms, 5s or 2m, got"),
 );

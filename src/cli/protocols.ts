@@ -1,9 +1,10 @@
-/** `coterie protocols`: what there is, what it guarantees under which assumptions, and what it costs. */
+/** `coterie protocols`: shows the algorithms with their guarantees, assumptions and costs. */
 import { stripVTControlCharacters } from "node:util";
 import type { Command } from "commander";
 import { COST_SIZES, type Described, described } from "../experiment/described.ts";
 import { figure, wrapped } from "../experiment/paragraph.ts";
 import { protocolNames } from "../protocols/index.ts";
+import { type Manual, withManual } from "./manual.ts";
 import {
   type Block,
   broken,
@@ -17,37 +18,37 @@ import {
 } from "./output.ts";
 
 export function declare(command: Command, { stdout }: Invocation): void {
-  command
-    .description("Lists the algorithms by what they are for, or shows one in full.")
-    .argument("[name]", "show this one in full")
-    .option("--json", "print it as JSON")
-    .addHelpText("after", EXPLANATION)
+  withManual(command, manual)
+    .description("Lists the algorithms by family, or shows one of them in full.")
+    .argument("[name]", "name of the algorithm to show in full")
+    .option("--json", "print the result as JSON")
     .action((name: string | undefined, options: { readonly json?: true }) => protocols(name, options, stdout));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie protocols
-  $ coterie protocols ricart-agrawala
+const manual: Manual = {
+  examples: ["coterie protocols", "coterie protocols ricart-agrawala", "coterie protocols raft --json"],
+  exitCodes: "0 ok; 2 no protocol has this name",
+  details: `With \`--json\`: a list, or one object if you give a name:
 
-With --json: a list, or with a name one, of { "name", "family", "summary", "source", "assumes": [text], "properties":
-  [{ "name", "claim", "when" }], "costs": [{ "when", "messages": { nodes: count } }],
-  "options": [{ "name", "default", "help" }], "variants": [{ "name", "summary" }] }
-
-Exit codes: 0 ok, 2 there is no such protocol.`;
+\`\`\`json
+{ "name", "family", "summary", "source", "assumes": [text], "properties": [{ "name", "claim", "when" }],
+  "costs": [{ "when", "messages": { nodes: count } }], "options": [{ "name", "default", "help" }],
+  "variants": [{ "name", "summary" }] }
+\`\`\``,
+};
 
 function protocols(name: string | undefined, options: { readonly json?: true }, stdout: Output): void {
   print(name === undefined ? listReport(protocolNames.map(described)) : fullReport(described(name)), options, stdout);
 }
 
-/** By family, a line or two each. */
+/** Lists the algorithms by family, with one or two lines for each. */
 function listReport(all: readonly Described[]): Report {
   const width = Math.max(...all.map(({ name }) => name.length)) + INDENT.length;
   const sections = [...new Set(all.map(({ family }) => family))].map((family) => {
     const own = all.filter((each) => each.family === family).sort((a, b) => (a.name < b.name ? -1 : 1));
     return [styled("bold", family), { named: own.map(({ name, summary }) => row(name, summary)), width }];
   });
-  return { json: all, sections: [...sections, ["guarantees, assumptions and costs: coterie protocols NAME"]] };
+  return { json: all, sections: [...sections, ["For guarantees, assumptions and costs: coterie protocols NAME"]] };
 }
 
 function fullReport(one: Described): Report {
@@ -72,7 +73,7 @@ function fullReport(one: Described): Report {
     sections: [
       [broken(`${styled("bold", name)} (${family}): ${summary}`, 0), styled("dim", broken(source, 0))],
       named("guarantees"),
-      section("if", assumes.map(indented)),
+      section("assumptions", assumes.map(indented)),
       section("messages", costTable(costs)),
       named("options"),
       named("variants"),
@@ -85,13 +86,15 @@ const row = (head: string, text: string): [string, string] => [`${INDENT}${style
 
 const checkedWhen: Readonly<Record<string, string>> = {
   always: "after every step",
-  sometimes: "at some time in some run",
+  sometimes: "at some point in some run",
   eventually: "eventually",
-  quiescent: "whenever nothing is on its way",
-  leadsTo: "sooner or later",
+  quiescent: "whenever no message is in transit",
+  leadsTo: "eventually",
 };
 
-/** The case of a row is broken into lines, so that its figures stay in one. */
+/**
+ * Returns the table of costs. Long descriptions of a case are wrapped, so that the numbers in a row stay on one line.
+ */
 function costTable(costs: Described["costs"]): readonly Block[] {
   if (costs.length === 0) return [];
   const figures = costs.map(({ messages }) => COST_SIZES.map((nodes) => figure(messages[nodes] ?? 0)));

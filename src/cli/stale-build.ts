@@ -1,8 +1,11 @@
-/** In a checkout: what was built is older than its sources. What runs is then not what they say. */
+/** Detects, in a checkout, that the build is older than its sources. */
 import { readdirSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 
-/** The first source below `folders` that has changed since `built` was written, from `root`. Tests are none. */
+/**
+ * Returns the first source file in `folders`, ignoring tests, that is newer than `built`. The path is relative to
+ * `root`.
+ */
 export function newerSource(root: string, built: string, folders: readonly string[]): string | null {
   const at = timeOf(join(root, built)) ?? 0;
   const sources = folders.flatMap((folder) => filesIn(join(root, folder)));
@@ -12,13 +15,14 @@ export function newerSource(root: string, built: string, folders: readonly strin
 
 const isSource = (file: string): boolean => /\.(ts|svelte|css|html)$/.test(file) && !/\.(test|test-d)\.ts$/.test(file);
 
-/** None where the folder is not there, as in an installed package. */
+/** Returns the source files in a folder. Empty if the folder does not exist, as in an installed package. */
 function filesIn(folder: string): string[] {
   if (timeOf(folder) === null) return [];
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
   return files.filter(isSource).map((file) => join(folder, file));
 }
 
+/** Returns when a file was last modified, in milliseconds, or null if it does not exist. */
 export function timeOf(file: string): number | null {
   return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? null;
 }

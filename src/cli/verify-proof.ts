@@ -1,10 +1,10 @@
-/** `coterie verify-proof`: whether a proof of cheating convicts somebody, for anybody who has the players' public keys. */
+/** `coterie verify-proof`: verifies a proof of cheating with the players' public keys. */
 import type { Command } from "commander";
 import { isSameKey, type ProofFile, readProofFile, verdictOnFile } from "../cluster/proof-file.ts";
-import { InvariantViolation, UsageError } from "../core/errors.ts";
-import { docsPage } from "../runtime/docs-page.ts";
+import { UsageError } from "../core/errors.ts";
 import { contentOf } from "./files.ts";
-import { type Invocation, type Output, print, styled } from "./output.ts";
+import { type Manual, withManual } from "./manual.ts";
+import { ExitWith, type Invocation, type Output, print, styled } from "./output.ts";
 
 interface Options {
   readonly keys?: string;
@@ -12,25 +12,25 @@ interface Options {
 }
 
 export function declare(command: Command, { stdout }: Invocation): void {
-  command
-    .description("Verifies a proof that a player of a lockstep game has cheated: signatures, hashes, and what follows.")
-    .argument("<file>", "the proof, as JSON")
-    .option("--keys <pattern>", "the players' public keys, as PEM files; {id} stands for a player's id")
+  withManual(command, manual)
+    .description("Verifies a proof that a player of a lockstep game cheated: its signatures, hashes and conclusion.")
+    .argument("<file>", "file with the proof, as JSON")
+    .option("--keys <pattern>", "the players' public keys, as PEM files; {id} is replaced by a player's id")
     .option("--json", "print the verdict as JSON")
-    .addHelpText("after", EXPLANATION)
     .action((file: string, options: Options) => verify(file, options, stdout));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie verify-proof proof.json --keys 'keys/{id}.pub'
+const manual: Manual = {
+  examples: ["coterie verify-proof proof.json --keys 'keys/{id}.pub'", "coterie verify-proof proof.json --json"],
+  exitCodes:
+    "0 the proof shows that the culprit cheated; 1 it proves nothing; 2 invalid arguments, or the file is not a proof",
+  details: `The file contains the players, their public keys, the game, and the signed evidence: two commitments for the same turn, a commitment
+and a reveal that do not match, or complaints from a majority. See [lockstep](../learn/protocols/lockstep.md).
 
-The file names the players, their public keys, the game, and what was signed: two commitments of one turn, a commitment and
-a reveal that does not fit, or the complaints of a majority. See ${docsPage("protocols/lockstep.md")}
-Whoever writes the file chooses the keys in it: --keys compares them with those that you got from the players.
+The author of the file chooses the keys in it. \`--keys\` compares those keys with the ones that you got from the players.
 
-With --json: { "verdict": "proved" | "not proved", "culprit": id | null, "how", "why", "game", "keysCompared" }
-Exit codes: 0 it proves that the culprit has cheated; 1 it proves nothing; 2 wrong arguments, or a file that is no proof.`;
+With \`--json\`: \`{ "verdict": "proved" | "not proved", "culprit": id | null, "how", "why", "game", "keysCompared" }\`.`,
+};
 
 function verify(file: string, options: Options, stdout: Output): void {
   const proof = inFile(file, () => readProofFile(contentOf(file, "the proof", "bad-proof")));
@@ -40,13 +40,13 @@ function verify(file: string, options: Options, stdout: Output): void {
   const verdict = culprit === null ? "not proved" : "proved";
   const keysCompared = options.keys !== undefined;
   const mark = culprit === null ? styled("red", "✗ not proved") : styled("green", "✓ proved");
-  const keys = keysCompared ? [] : ["  by the keys in the file: --keys compares them with yours"];
+  const keys = keysCompared ? [] : ["  checked with the keys in the file; use --keys to compare them with your own"];
   const json = { verdict, culprit, how: proof.proof.type, why, game, keysCompared };
   print({ json, sections: [[`${mark}  ${why} (game ${JSON.stringify(game)})`, ...keys]] }, options, stdout);
-  if (culprit === null) throw new InvariantViolation("not-proved", `the file proves nothing: ${why}`);
+  if (culprit === null) throw new ExitWith(1);
 }
 
-/** @throws UsageError where the file has another key than the one that is known. */
+/** @throws UsageError if the file contains a different key than the known one */
 function compareKeys({ keys }: ProofFile, pattern: string): void {
   for (const [player, key] of Object.entries(keys)) {
     const path = pattern.replaceAll("{id}", player);
@@ -64,7 +64,7 @@ function isSame(known: string, key: string): boolean {
   }
 }
 
-/** What is wrong with a file, with its name. */
+/** Adds the name of the file to an error. */
 function inFile<T>(file: string, read: () => T): T {
   try {
     return read();

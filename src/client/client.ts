@@ -1,4 +1,7 @@
-/** What a program that is no member has of a cluster: the same calls as a member, without a vote. docs/clients.md says what holds. */
+/**
+ * The API of a client, which is a process that uses a cluster without being a member. A client has the same elections,
+ * locks and shared state as a member, but no vote. For the guarantees, see docs/guide/clients.md.
+ */
 
 import type { Role } from "../cluster/clients/client-words.ts";
 import { socketUrl } from "../cluster/clients/endpoints.ts";
@@ -17,46 +20,72 @@ import type { Dial } from "./link.ts";
 import { NamedCalls } from "./named-calls.ts";
 import { RemoteService } from "./remote-service.ts";
 
+/** Options for `connect()`. */
 export interface ConnectOptions {
-  /** Where members take clients, such as `http://10.0.0.1:7300`; any of them, and best all. */
+  /**
+   * URLs at which members serve clients, such as `http://10.0.0.1:7300`. A single URL is enough, but list all members
+   * so that the client can connect even if some of them are stopped.
+   */
   readonly endpoints: readonly string[];
   /**
-   * Whether it goes on at other members as well, which the cluster tells it of, and is told as they come and go. Default: true. Set it to
-   * false where members are reached by other addresses than they know, such as through a load balancer.
+   * Whether the client learns other members' addresses from the cluster, keeps them up to date, and also connects to
+   * them. Default: true. Set it to false if clients reach members at different addresses, for example through a load
+   * balancer.
    */
   readonly discover?: boolean | undefined;
-  /** Where the cluster asks for one. */
+  /** The client's token, if the cluster requires one. */
   readonly token?: string | undefined;
-  /** How long the first connection may take. Default 10,000; `Infinity`: as long as it takes. */
+  /** The maximum time to wait for the first connection, in milliseconds. `Infinity` means no limit. Default: 10,000. */
   readonly timeoutMs?: number | undefined;
-  /** Aborted: the client is closed, or not connected at all. */
+  /**
+   * Aborting it closes the client. If it is aborted before the connection has been established, `connect()` rejects.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A client's connection and session, as plain data. */
 export interface ClientStatus {
-  /** By which the log knows this client; its leaderships and grants stand under it. */
+  /** The client's id in the log. Its leaderships and grants carry this id. */
   readonly client: NodeId;
+  /** The client's role in the cluster. Null before the first connection. */
   readonly role: Role | null;
-  /** The member that it speaks to, and by which endpoint; null while to none. */
+  /** The member that the client is connected to. Null if it is not connected. */
   readonly member: NodeId | null;
+  /** The URL of the connection. Null if the client is not connected. */
   readonly endpoint: string | null;
-  /** Where it would go on: those that it was given, and those that it was told of. */
+  /** The endpoints that the client tries: those passed to `connect()` and those that it has learned. */
   readonly endpoints: readonly string[];
+  /** The client's session. Null if it currently has none. */
   readonly session: number | null;
-  /** How often another connection has taken the place of one. */
+  /** The number of times that the client has reconnected. */
   readonly moves: number;
 }
 
-/** A program that uses a cluster and is no member of it. */
+/** A connection to a cluster from a process that is not a member. */
 export interface Client extends Omit<StateApi, "replicated">, AsyncDisposable {
-  /** Aborted once the client is closed, or is refused by the cluster. */
+  /** Aborted once the client has been closed or the cluster has refused it. */
   readonly signal: AbortSignal;
-  /** The lock of that name on the replicated log, which is the default of members: they wait in the same queue. */
+  /**
+   * Opens the lock with the given name. Clients and members wait in the same queue.
+   *
+   * @example
+   * await using lock = await client.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
+   * @throws UsageError `bad-name`
+   */
   mutex(name: string): Mutex;
-  /** The election of that name on the replicated log, which is the default of members: they are candidates of the same one. */
+  /**
+   * Opens the election with the given name. Clients and members are candidates in the same election.
+   *
+   * @example
+   * await client.election("nightly-report").lead(async ({ signal, token }) => {
+   *   while (!signal.aborted) await writeReport({ token, signal });
+   * });
+   * @throws UsageError `bad-name`, `bad-option`; `bad-value` or `too-large` for the metadata
+   */
   election(name: string, options?: Pick<ElectionOptions, "metadata">): Election;
+  /** @returns this client's connection and session, as plain data */
   status(): ClientStatus;
-  /** Gives back what is held, and closes. Twice is once. */
+  /** Releases all locks and leaderships, and closes the client. Further calls have no effect. */
   close(): Promise<void>;
 }
 
@@ -73,14 +102,14 @@ function areTexts(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === "string");
 }
 
-/** @throws UsageError for options that cannot be. */
+/** @throws UsageError if an option is invalid */
 export function requireConnectOptions(options: unknown, more: Rules<object> = {}): asserts options is ConnectOptions {
   requireOptions<ConnectOptions>("connect", options, { ...rules, ...more });
   for (const endpoint of (options as ConnectOptions).endpoints) socketUrl(endpoint);
 }
 
 /**
- * Connects by any way of dialling, on any platform.
+ * Connects on any platform, using the given function to dial.
  * @throws CoordinationError `no-endpoint`, `forbidden`; the reason of `signal`
  */
 export async function connectOn(
@@ -95,13 +124,13 @@ export async function connectOn(
   return client;
 }
 
-/** For programs of this package that have words of their own. */
+/** Returns a client's service, for code in this package that needs more than the public calls. */
 export const serviceOf = (client: Client): Service => (client as RemoteClient).service;
 
-/** The process of this client exits, and runs none of its code any more. What it holds is given back as far as that goes without waiting. */
+/** Ends the client's session as far as possible without waiting. Called when its process exits. */
 export function exitOf(client: Client): void {
   const { service } = client as RemoteClient;
-  service.departAtOnce(new CoordinationError("client-closed", "lost", "the process of this client exits"));
+  service.departAtOnce(new CoordinationError("client-closed", "lost", "this client's process is exiting"));
 }
 
 class RemoteClient extends NamedCalls implements Client {
@@ -130,10 +159,10 @@ class RemoteClient extends NamedCalls implements Client {
     onAbort(this.signal, forget);
     await new Promise<void>((resolve) => {
       const late = (): void => {
-        const text = `none of ${this.#endpoints.join(", ")} took this client within ${timeoutMs} ms: ${link.why}`;
+        const text = `none of ${this.#endpoints.join(", ")} accepted this client within ${timeoutMs} ms: ${link.why}`;
         this.fail(new CoordinationError("no-endpoint", "never-sent", text));
       };
-      const timer = timeoutMs > MAX_WAIT_MS ? null : platform.timers.after(timeoutMs, late); // No timer is as long.
+      const timer = timeoutMs > MAX_WAIT_MS ? null : platform.timers.after(timeoutMs, late); // No timer lasts longer.
       this.changed = () => {
         if (this.service.closed === null && !link.isUp) return;
         platform.timers.cancel(timer);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { memberWithClients } from "../../test/network/member-with-clients.ts";
 import { connect } from "./node.ts";
 
-test("a client that is closed does not wait for work that does not end, and says before that it is being closed", async () => {
+test("closing reports itself first, and does not wait for work that never ends", async () => {
   const { member, url, folder } = await memberWithClients();
   const client = await connect({ endpoints: [url] });
   const signals: string[] = [];
@@ -22,7 +22,7 @@ test("a client that is closed does not wait for work that does not end, and says
   await client.close();
   expect(signals.toSorted()).toEqual(["client", "leadership"]);
   await expect(client.map("m").get("a")).rejects.toThrow(/closed/);
-  await member.election("e").lead(() => {}); // Another leads.
+  await member.election("e").lead(() => {}); // The closed client's leadership has ended.
   await Promise.race([led, member.leave()]);
   rmSync(folder, { recursive: true, force: true });
 });

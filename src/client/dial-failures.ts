@@ -1,28 +1,34 @@
-/** Why no connection came about, in the words of those who have to do something about it. */
+/** Converts errors from a connection attempt to sentences for users. */
 import { inPlainWords } from "../runtime/transport/certificate-flaws.ts";
 
 const sentences: readonly (readonly [words: RegExp, sentence: string])[] = [
-  [/ECONNREFUSED/, "the connection is refused: nobody listens there"],
-  [/ENOTFOUND|EAI_AGAIN/, "its name has no address"],
-  [/EHOSTUNREACH|ENETUNREACH|ETIMEDOUT/, "there is no way to that machine"],
+  [/ECONNREFUSED/, "the connection was refused: nothing listens at this address"],
+  [/ENOTFOUND|EAI_AGAIN/, "its host name does not resolve"],
+  [/EHOSTUNREACH|ENETUNREACH|ETIMEDOUT/, "no route to that machine"],
   [
     /EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG/,
-    "what answers there does not speak TLS: begin its URL with http, if that is a member",
+    "the server does not speak TLS: if it is a member, begin its URL with http",
   ],
-  [/^HPE_/, "what answers there does not speak HTTP"],
+  [/^HPE_/, "the server does not speak HTTP"],
 ];
 
-/** @param endpoint at which it failed. @returns a clause, the same for all endpoints with that failure */
+/**
+ * @param endpoint the endpoint that could not be reached
+ * @returns a clause, which is the same for all endpoints with this failure
+ */
 export function dialFailure({ code = "", message }: NodeJS.ErrnoException, endpoint: string): string {
   const found = sentences.find(([words]) => words.test(code));
   if (found !== undefined) return `${found[1]} (${code})`;
   const [, status] = /^Unexpected server response: (\d+)/.exec(message) ?? [];
-  if (status !== undefined) return `what answers there takes no client (HTTP status ${status})`;
-  if (code === "ECONNRESET") return `the connection was broken off${hintFor(endpoint)} (${code})`;
+  if (status !== undefined) return `the server does not accept clients (HTTP status ${status})`;
+  if (code === "ECONNRESET") return `the connection broke${hintFor(endpoint)} (${code})`;
   const flaw = inPlainWords(code);
   return flaw === code ? inPlainWords(message.trim()) : flaw;
 }
 
-/** A port with TLS hangs up on who speaks without it. */
+/**
+ * Returns a hint for a connection that was closed without an answer. A TLS port closes connections that do not begin
+ * with a handshake.
+ */
 const hintFor = (endpoint: string): string =>
   /^(https|wss):/.test(endpoint) ? "" : ": if that port has TLS, begin its URL with https";

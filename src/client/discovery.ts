@@ -1,4 +1,4 @@
-/** Where members serve clients, as the cluster says: read when a client has a member, and again whenever it has changed or may have. */
+/** Learns from the cluster at which endpoints members serve clients, on the first connection and after every change. */
 import { endpointTold, MAX_ENDPOINTS } from "../cluster/clients/endpoints.ts";
 import { ASK_AGAIN_MS, isPassing } from "../cluster/services/state/refusals.ts";
 import { ENDPOINTS } from "../protocols/service/coordination-service/operations.ts";
@@ -7,7 +7,7 @@ import type { RemoteService } from "./remote-service.ts";
 
 const ALL = { type: "range", map: ENDPOINTS, from: "", to: null, limit: MAX_ENDPOINTS } as const;
 
-/** @param given where the client was told to begin. */
+/** @param given the endpoints passed to `connect()` */
 export function followEndpoints(service: RemoteService, given: readonly string[]): void {
   let isReading = false;
   let isOutdated = true;
@@ -17,7 +17,7 @@ export function followEndpoints(service: RemoteService, given: readonly string[]
     const values = answer.type === "entries" ? answer.entries.map(({ value }) => value) : [];
     service.link.learn(values.flatMap((value) => endpointTold(value, given) ?? []));
   };
-  /** Until what it knows is as the cluster says, or the client is closed. */
+  /** Reads until the endpoints are current or the client has been closed. */
   const read = async (): Promise<void> => {
     if (isReading) return;
     isReading = true;

@@ -1,4 +1,7 @@
-/** A client whose process exits without closing it: what it held is free at once, unless the process was killed. */
+/**
+ * Checks a client whose process exits without closing it. Its locks are released at once, unless the process was
+ * killed.
+ */
 
 import { execFile } from "node:child_process";
 import { rmSync } from "node:fs";
@@ -12,7 +15,7 @@ import { simulate } from "../testing/index.ts";
 import { exitOf } from "./client.ts";
 
 const script = fileURLToPath(new URL("../../test/network/exiting-client.ts", import.meta.url));
-/** A session lasts 3 s from the last word of its client on. */
+/** A session lasts 3 s after the client's last message. */
 const SESSION_MS = 3_000;
 
 async function freeAfterMs(exits: boolean): Promise<number> {
@@ -28,7 +31,7 @@ async function freeAfterMs(exits: boolean): Promise<number> {
       exitOf(client);
       expect(lock.isHeld).toBe(false);
       await expect(client.map("m").get("a")).rejects.toMatchObject({ code: "client-closed" });
-      await world.sleep(1); // Its system sends what is in its buffers.
+      await world.sleep(1); // The system still sends the buffered bytes.
     }
     world.kill(1_007);
     expect((await waiting).token).toBeGreaterThan(lock.token);
@@ -37,12 +40,12 @@ async function freeAfterMs(exits: boolean): Promise<number> {
   return took;
 }
 
-test("a lock of a client whose process exits is another's at once, that of one that is killed after its session", async () => {
+test("releases a lock at once when its client's process exits, and after the session when it is killed", async () => {
   expect(await freeAfterMs(true)).toBeLessThan(100);
   expect(await freeAfterMs(false)).toBeGreaterThan(SESSION_MS - 1_000);
 });
 
-test("a process that calls process.exit() has its session closed with its last bytes", async () => {
+test("closes the session of a process that calls process.exit() with its last bytes", async () => {
   const { member, url, folder } = await memberWithClients();
   const proposed = vi.spyOn(ServiceHost.prototype, "propose");
   await promisify(execFile)(process.execPath, ["--import", "tsx", script, url]);

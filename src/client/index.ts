@@ -1,4 +1,8 @@
-/** Coterie for programs that are no members: `connect()` as browsers have it, which runs in Node as well. */
+/**
+ * Use a cluster from a process that is not a member, in browsers and in Node.
+ *
+ * @module coterie/client
+ */
 import { socketUrl } from "../cluster/clients/endpoints.ts";
 import { UsageError } from "../core/errors.ts";
 import { type Client, type ConnectOptions, connectOn, requireConnectOptions } from "./client.ts";
@@ -10,7 +14,7 @@ export { type CoordinationCode, CoordinationError, type Phase } from "../cluster
 export { UsageError } from "../core/errors.ts";
 export type { Client, ClientStatus, ConnectOptions } from "./client.ts";
 
-/** What browsers have, and newer releases of Node. */
+/** The WebSocket of browsers and of recent Node releases. */
 interface Socket {
   send(text: string): void;
   close(): void;
@@ -24,15 +28,16 @@ interface Socket {
 const OPEN = 1;
 
 /**
- * Connects to a cluster, as a client without a vote: elections, locks and shared state by name, as members have them.
+ * Connects to a cluster as a client, which has no vote. The client has the same elections, locks and shared state as
+ * members.
  *
  * @example
  * const client = await connect({ endpoints: ["http://10.0.0.1:7300", "http://10.0.0.2:7300"] });
  * const stock = client.map<number>("stock");
  * await stock.put("apples", 3);
  * for await (const change of stock.watch()) console.log(change.key);
- * @throws UsageError for options that cannot be; CoordinationError `no-endpoint` if none takes it in time, `forbidden` without
- * a token that the cluster knows; the reason of `signal`.
+ * @throws UsageError if an option is invalid; CoordinationError `no-endpoint` if no member accepts the client in time,
+ *   `forbidden` if the cluster does not accept its token; the reason of `signal`
  */
 export function connect(options: ConnectOptions): Promise<Client> {
   requireConnectOptions(options);
@@ -40,11 +45,11 @@ export function connect(options: ConnectOptions): Promise<Client> {
   return connectOn(surroundings, dial, options);
 }
 
-/** @throws UsageError where the platform has none */
+/** @throws UsageError if the platform has no WebSocket */
 function requireSockets(): new (url: string) => Socket {
   const { WebSocket } = globalThis as { WebSocket?: new (url: string) => Socket };
   if (WebSocket !== undefined) return WebSocket;
-  throw new UsageError("no-websocket", "expected a WebSocket here, and there is none: import connect from coterie");
+  throw new UsageError("no-websocket", "expected a global WebSocket, got none: import connect from coterie");
 }
 
 const dial: Dial = (endpoint, ear) => {
@@ -54,8 +59,8 @@ const dial: Dial = (endpoint, ear) => {
   socket.onmessage = ({ data }) => {
     if (typeof data === "string") ear.heard(data);
   };
-  socket.onclose = () => ear.closed(); // It does not say why.
-  socket.onerror = () => {}; // After it comes "close".
+  socket.onclose = () => ear.closed(); // Browsers give no reason.
+  socket.onerror = () => {}; // A "close" event follows.
   return {
     send: (text) => {
       if (socket.readyState === OPEN) socket.send(text);

@@ -1,4 +1,4 @@
-/** Endpoints that cannot be dialled at all: a client goes on at the next. */
+/** Checks endpoints that the platform refuses to dial. A client tries the next one. */
 import { expect, test } from "vitest";
 import { CLIENT_VERSION } from "../cluster/clients/client-words.ts";
 import type { CoordinationError } from "../cluster/services/coordination-error.ts";
@@ -11,7 +11,7 @@ import { surroundings } from "./surroundings.ts";
 const GOOD = "http://good.example";
 const BAD = ["http://bad-1.example", "http://bad-2.example"];
 
-/** A member at one endpoint; at the others no connection can be begun. */
+/** Connects to a member at one endpoint. Connections to the others throw at once. */
 const dialGood: Dial = (endpoint, ear) => {
   if (endpoint !== GOOD) throw new SyntaxError("this port is not allowed");
   setTimeout(() => ear.opened(), 0);
@@ -25,34 +25,36 @@ const dialGood: Dial = (endpoint, ear) => {
   };
 };
 
-test("an endpoint that cannot be dialled costs nothing but itself", async () => {
+test("skips an endpoint that cannot be dialed", async () => {
   const client = await connectOn(surroundings, dialGood, { endpoints: [...BAD, GOOD], discover: false });
   expect(client.status().member).toBe(7);
   await client.close();
 });
 
-test("where all are such, the caller is told so once its time is over", async () => {
+test("reports a timeout when no endpoint can be dialed", async () => {
   const refused = connectOn(surroundings, dialGood, { endpoints: BAD, timeoutMs: 500 });
   await expect(refused).rejects.toMatchObject({
     code: "no-endpoint",
-    message: expect.stringMatching(/took this client within 500 ms: this port is not allowed$/),
+    message: expect.stringMatching(/accepted this client within 500 ms: this port is not allowed$/),
   } satisfies Partial<CoordinationError>);
 });
 
 test.each([
   ["node", connect],
   ["browsers", connectInBrowser],
-])("a port that cannot be is refused at once, as %s has it", async (_where, connectThere) => {
+])("rejects an invalid port at once, with %s", async (_where, connectThere) => {
   await expect(async () => connectThere({ endpoints: ["http://127.0.0.1:99999"] })).rejects.toMatchObject({
     code: "bad-option",
     message: expect.stringMatching(/^expected an endpoint of connect\(\) to be a URL .* 1 to 65535, got "http/),
   });
 });
 
-test("certificates that are none are refused at once", async () => {
+test("rejects invalid certificates at once", async () => {
   const refused = connect({ endpoints: ["https://127.0.0.1:7300"], tls: { ca: "garbage", cert: "x", key: "y" } });
   await expect(refused).rejects.toMatchObject({
     code: "bad-option",
-    message: expect.stringMatching(/^expected tls of connect\(\) to be PEM texts that fit together: /),
+    message: expect.stringMatching(
+      /^expected tls of connect\(\) to be valid PEM, with a key that matches the certificate: /,
+    ),
   });
 });

@@ -1,7 +1,7 @@
 /**
- * A client's way to the members: one connection, to whichever of them answers first. When it breaks, or nobody answers on it, the next
- * member is tried, and soon another beside it, since nothing answers from a machine that is gone; what is to be said again there is for
- * others to know.
+ * A client's connection to the members. It uses the member that answers first. When the connection breaks or goes
+ * silent, the link tries the next member, and soon afterwards another one in parallel, since a crashed machine never
+ * answers. Callers repeat lost messages themselves.
  */
 
 import {
@@ -18,47 +18,52 @@ import type { NodeId } from "../core/protocol.ts";
 import type { Platform, Timer } from "../runtime/platform/platform.ts";
 import { Refusals } from "./refusals.ts";
 
+/** An open WebSocket, or an attempt to open one. */
 export interface Connection {
   send(text: string): void;
   close(): void;
 }
 
+/** Receives a connection's events. */
 export interface Ear {
   opened(): void;
   heard(text: string): void;
-  /** Once, and nothing after it. @param reason as a clause, where the platform says one. */
+  /**
+   * Called once, as the last callback.
+   * @param reason a clause, if the platform gives a reason
+   */
   closed(reason?: string): void;
 }
 
-/** Begins to connect; tells nothing before it has returned. */
+/** Starts to connect. It must not call `ear` before it has returned. */
 export type Dial = (endpoint: string, ear: Ear) => Connection;
 
 export interface LinkOptions {
   readonly platform: Pick<Platform, "clock" | "timers" | "random">;
-  /** At which it begins. */
+  /** The endpoints to try first. */
   readonly endpoints: readonly string[];
   readonly token: string | null;
   readonly dial: Dial;
-  /** A member takes this client. `isFirst`: none has before. */
+  /** Called when a member accepts this client. `isFirst` is true the first time. */
   onWelcome(welcome: MemberWord & { type: "welcome" }, isFirst: boolean): void;
   onWord(word: MemberWord): void;
   onLost(): void;
-  /** No member would take this client. */
+  /** Called when the cluster refuses this client, which means that every member would. */
   onRefused(error: CoordinationError): void;
 }
 
-/** How long a member may take to say welcome. */
+/** The maximum time for a member to send `welcome`. */
 const WELCOME_MS = 2_000;
-/** One that has not said it after so long is not waited for alone: the time that RFC 8305 §5 recommends. */
+/** After this time without a `welcome`, the link tries another member in parallel, as RFC 8305 §5 recommends. */
 const BESIDE_MS = 250;
-/** How often it is asked whether it is there, and how long it may take to answer: a session lasts longer. */
+/** The interval between pings, and how long a member can be silent. Sessions last longer. */
 const PING_EVERY_MS = 250;
 const SILENCE_MS = 750;
-/** After all have been tried in vain. */
+/** The delay after every endpoint has failed. */
 const MIN_WAIT_MS = 50;
 const MAX_WAIT_MS = 1_000;
 
-/** A connection that is not welcome yet, or that which is. */
+/** A connection, before or after its `welcome`. */
 interface Attempt {
   readonly endpoint: string;
   readonly connection: Connection;
@@ -66,34 +71,35 @@ interface Attempt {
   isOpen: boolean;
 }
 
+/** The client's connection, which moves to a different member when it breaks. */
 export class Link {
   role: Role | null = null;
-  /** Whom it speaks to; null while to nobody. */
+  /** The member at the other end. Null if the client is not connected. */
   member: NodeId | null = null;
   endpoint: string | null = null;
-  /** How often another connection took the place of one. */
+  /** How many times the client has reconnected. */
   moves = 0;
-  /** All that it tries, in turn. */
+  /** All endpoints to try, in this order. */
   endpoints: readonly string[];
   readonly #options: LinkOptions;
-  /** Since it was last welcome. */
+  /** The refusals since the last `welcome`. */
   readonly #refusals = new Refusals();
   #client: NodeId | null = null;
   #next: number;
   #tries = 0;
-  /** Those that have not been answered. */
+  /** Connections that are waiting for `welcome`. */
   readonly #attempts = new Set<Attempt>();
-  /** A member has welcomed it there. */
+  /** The connection in use. Its member has sent `welcome`. */
   #current: Attempt | null = null;
   #isClosed = false;
   #wasWelcome = false;
-  /** Of the next attempt. */
+  /** The timer that starts the next attempt. */
   #timer: Timer | null = null;
   #pings: Timer | null = null;
   #pinged = 0;
   #heard = 0;
   #ping = 0;
-  /** Of a word that is not whole yet. */
+  /** The fragments received so far of an incomplete message. */
   #fragments = "";
 
   constructor(options: LinkOptions) {
@@ -106,13 +112,13 @@ export class Link {
     return this.#current !== null;
   }
 
-  /** Why no member takes this client, as a clause. */
+  /** Why no member accepts this client, as a clause. */
   get why(): string {
     const awaited = [...this.#attempts].map(({ endpoint }) => endpoint);
     return this.#refusals.inWords(this.endpoints, awaited);
   }
 
-  /** Where members are, beside those that it was given. */
+  /** Adds members' endpoints to those passed to `connect()`. */
   learn(told: readonly string[]): void {
     this.endpoints = [...new Set([...this.#options.endpoints, ...told])];
     this.#next = this.endpoints.indexOf(this.endpoint ?? "") + 1;
@@ -124,22 +130,24 @@ export class Link {
     const tried = new Set([...this.#attempts].map(({ endpoint }) => endpoint));
     const inTurn = this.endpoints.map((_, at) => this.endpoints[(this.#next + at) % length] as string);
     const endpoint = inTurn.find((each) => !tried.has(each));
-    if (endpoint === undefined) return; // What ends first is followed by another.
+    if (endpoint === undefined) return; // When an attempt ends, the next one begins.
     this.#next = this.endpoints.indexOf(endpoint) + 1;
     this.#tries += 1;
     const isUnderWay = this.#tryAt(endpoint);
     this.#openIn(Math.max(isUnderWay ? BESIDE_MS : 0, this.#waitMs()));
   }
 
-  /** What cannot be said now is lost. */
+  /** Sends a message. If the client is not connected, the message is dropped. */
   say(word: ClientWord): void {
     this.#current?.connection.send(JSON.stringify(word));
   }
 
-  /** The next connection is of a client that none has seen. */
+  /**
+   * Drops the client's id. Called when the log has garbage-collected this client. The next connection gets a new id.
+   */
   beginAnew(): void {
     this.#client = null;
-    if (this.#current !== null) this.#lose(this.#current, "the log has forgotten this client");
+    if (this.#current !== null) this.#lose(this.#current, "the log no longer knows this client");
   }
 
   close(): void {
@@ -155,7 +163,7 @@ export class Link {
     this.#timer = timers.after(ms, () => this.open());
   }
 
-  /** @returns whether a connection may come of it */
+  /** @returns whether the attempt has started */
   #tryAt(endpoint: string): boolean {
     const { platform } = this.#options;
     const isAwaited = (): boolean => this.#attempts.has(attempt);
@@ -165,7 +173,7 @@ export class Link {
         if (this.#current === attempt) this.#hear(attempt, text);
         else if (isAwaited()) this.#hearFirst(attempt, text);
       },
-      closed: (reason = attempt.isOpen ? "the connection was closed" : "no connection came about") =>
+      closed: (reason = attempt.isOpen ? "the connection was closed" : "no connection was established") =>
         this.#lose(attempt, reason),
     });
     if (connection === null) return false;
@@ -179,7 +187,10 @@ export class Link {
     return true;
   }
 
-  /** A platform may refuse to connect there at all, as browsers do for some ports: then there are other endpoints. */
+  /**
+   * Dials an endpoint. A platform may refuse an endpoint immediately, as browsers do for some ports. The link then
+   * tries the others.
+   */
   #dial(endpoint: string, ear: Ear): Connection | null {
     try {
       return this.#options.dial(endpoint, ear);
@@ -202,7 +213,7 @@ export class Link {
     );
   }
 
-  /** The first to say welcome is spoken to. */
+  /** Handles the first message on an attempted connection. The link uses the first member that sends `welcome`. */
   #hearFirst(attempt: Attempt, text: string): void {
     const read = readWord(memberWordShape, text);
     if ("fault" in read) return this.#lose(attempt, noMember(read.fault));
@@ -266,13 +277,13 @@ export class Link {
     this.close();
     const known = code === "forbidden" ? "forbidden" : "client-refused";
     this.#options.onRefused(
-      new CoordinationError(known, "never-sent", `${attempt.endpoint} refuses this client: ${reason}`),
+      new CoordinationError(known, "never-sent", `${attempt.endpoint} rejects this client: ${reason}`),
     );
   }
 
   #lose(attempt: Attempt, reason: string, isSaid = false): void {
     const wasUp = this.#current === attempt;
-    if (!wasUp && !this.#endAttempt(attempt)) return; // It is lost already.
+    if (!wasUp && !this.#endAttempt(attempt)) return; // The connection is already closed.
     this.#refusals.note(attempt.endpoint, reason, isSaid);
     if (!wasUp) attempt.connection.close();
     else {
@@ -282,7 +293,10 @@ export class Link {
     if (!this.#isClosed) this.#openIn(wasUp ? 0 : this.#waitMs());
   }
 
-  /** The next member at once; once all have been tried, a while that grows. */
+  /**
+   * Returns the delay before the next attempt. It is 0 until every endpoint has been tried. After that, the delay
+   * increases with each round.
+   */
   #waitMs(): number {
     const { platform } = this.#options;
     const { length } = this.endpoints;
@@ -292,7 +306,7 @@ export class Link {
     return most * (0.5 + platform.random.fraction() / 2);
   }
 
-  /** @returns whether it was one. */
+  /** @returns whether the attempt was still pending */
   #endAttempt(attempt: Attempt): boolean {
     this.#options.platform.timers.cancel(attempt.deadline);
     return this.#attempts.delete(attempt);
@@ -305,7 +319,6 @@ export class Link {
     }
   }
 
-  /** The connection that there is. */
   #drop(): void {
     const { timers } = this.#options.platform;
     timers.cancel(this.#pings);
@@ -319,5 +332,5 @@ export class Link {
   }
 }
 
-/** What speaks there is of another release, or is none. */
-const noMember = (fault: string): string => `what answers there does not speak as a member does: ${fault}`;
+/** Returns the reason to give if an endpoint's server is a different release, or is not a member at all. */
+const noMember = (fault: string): string => `the server does not follow the client protocol: ${fault}`;

@@ -1,4 +1,7 @@
-/** What a program that is no member calls by name, over whatever serves it: a cluster of members, or an engine that others run. */
+/**
+ * Locks, elections and shared state for a process that is not a member. They are provided by a cluster of members or by
+ * an external engine.
+ */
 import type { Election, ElectionOptions, Mutex } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { requireName } from "../cluster/services/instance-name.ts";
@@ -35,15 +38,16 @@ import { sleep } from "../runtime/platform/sleep.ts";
 
 const count = may.needed(may.positive);
 const MAX_ELECTIONS = 1_000;
-/** How long one that is closed waits for work under its leadership to end, as a leaving member does. */
+/** How long closing waits for work under leadership to end. A leaving member waits for the same time. */
 const LAST_WORK_MS = 1_000;
 
-/** A service that a program leaves. */
+/** A service that can end this process's session. */
 interface Departing extends Service {
   close(reason: CoordinationError): void;
   depart(): Promise<void>;
 }
 
+/** Locks, elections and shared state by name, based on a service. */
 export class NamedCalls implements Omit<StateApi, "replicated"> {
   readonly service: Departing;
   readonly #waits: Waits;
@@ -51,7 +55,7 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
   readonly #grants: Grants;
   readonly #elections = new Map<string, LogElection>();
   readonly #controller = controllerForMany();
-  /** What waits for a change of the service. */
+  /** Called when the service may have connected or closed. */
   protected changed: () => void = () => {};
   #departing: Promise<void> | null = null;
 
@@ -111,7 +115,7 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     return new ElectionHandle(open, find, () => this.#election(name).announce(note));
   }
 
-  /** @param why for those who hold something or call afterwards */
+  /** @param why the reason that current holders and later calls get */
   protected depart(why: string): Promise<void> {
     this.#departing ??= this.#depart(new CoordinationError("client-closed", "lost", why));
     return this.#departing;
@@ -125,7 +129,7 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     await this.service.depart();
   }
 
-  /** To be called when the service has changed. */
+  /** Called when the service may have connected or closed. If it has closed, all work under leadership is aborted. */
   protected look(): void {
     const { closed } = this.service;
     this.changed();
@@ -140,12 +144,15 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     this.#departing ??= this.service.depart();
   }
 
-  /** Resolves once nobody in this process leads any more. */
+  /** Resolves once no work in this process is running under leadership. */
   async #stopLeading(reason: CoordinationError): Promise<void> {
     await Promise.all([...this.#elections.values()].map(({ local }) => local.stopWorking(reason)));
   }
 
-  /** Of the elections that nobody uses now, that which was opened first: it is opened anew when it is used. @returns whether there was one */
+  /**
+   * Closes the unused election that was opened first. Its next use opens it again.
+   * @returns whether there was one
+   */
   protected retireUnused(): boolean {
     for (const [name, election] of this.#elections) {
       if (election.isUsed) continue;
@@ -165,7 +172,10 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     return election;
   }
 
-  /** @throws UsageError for a name that cannot be. After the client has closed, the calls reject. */
+  /**
+   * @throws UsageError if the name is invalid. After the client has closed, this method does not throw, but the calls
+   *   reject
+   */
   #used(name: string): string {
     return requireName(name);
   }

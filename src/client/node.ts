@@ -1,4 +1,4 @@
-/** `connect()` as Node has it: WebSockets in every release of it, with certificates of one's own. */
+/** `connect()` for Node: WebSockets in every supported release, and client certificates. */
 import { setMaxListeners } from "node:events";
 import { createSecureContext } from "node:tls";
 import type { WebSocket } from "ws";
@@ -11,37 +11,46 @@ import { dialFailure } from "./dial-failures.ts";
 import type { Dial } from "./link.ts";
 import { surroundings } from "./surroundings.ts";
 
+/** Options for `connect()` in Node. */
 export interface NodeConnectOptions extends ConnectOptions {
-  /** PEM texts: whose certificates members must have, and this client's own where the cluster asks for one. */
+  /**
+   * PEM-encoded text: `ca` for verifying the members' certificates, and this client's own `cert` and `key` if the
+   * cluster requires them.
+   */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string } | undefined;
 }
 
-/** What a member sends at once, at most: a fragment of a word, in JSON. */
+/** The size limit for frames. The largest frame that a member sends is one fragment of a message, as JSON. */
 const MAX_PAYLOAD_BYTES = 1024 * 1024;
 
 /**
- * Connects to a cluster, as a client without a vote: elections, locks and shared state by name, as members have them.
+ * Connects to a cluster as a client, which has no vote. The client has the same elections, locks and shared state as
+ * members.
  *
  * @example
  * const client = await connect({ endpoints: ["http://10.0.0.1:7300", "http://10.0.0.2:7300"] });
  * await using lock = await client.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
- * @throws UsageError for options that cannot be; CoordinationError `no-endpoint` if none takes it in time, `forbidden` without
- * a token or a certificate that the cluster knows; the reason of `signal`.
+ * @throws UsageError if an option is invalid; CoordinationError `no-endpoint` if no member accepts the client in time,
+ *   `forbidden` if the cluster accepts neither its token nor its certificate; the reason of `signal`
  */
 export async function connect(options: NodeConnectOptions): Promise<Client> {
   requireConnectOptions(options, { tls: may.fields });
   requireTls(options.tls ?? {});
   listeners.allowMany = (many) => setMaxListeners(0, many);
-  const { WebSocket: Made } = await import("ws"); // Who does not connect need not have it.
+  // Load the package on first use, so that programs that never connect need not install it.
+  const { WebSocket: Made } = await import("ws");
   const client = await connectOn(surroundings, dialWith(Made, options.tls ?? {}), options);
   departOnExit(client);
   return client;
 }
 
-/** Those that are not closed. */
+/** Clients that have not been closed. */
 const clients = new Set<Client>();
 
-/** Without this, whatever a client holds stays locked for the rest of its session after `process.exit()`. */
+/**
+ * Closes the client when the process exits. Otherwise, `process.exit()` would leave the client's locks held until its
+ * session expires.
+ */
 function departOnExit(client: Client): void {
   if (clients.size === 0) process.on("exit", departAll);
   clients.add(client);
@@ -57,12 +66,12 @@ function departAll(): void {
   for (const client of clients) exitOf(client);
 }
 
-/** @throws UsageError for what are no certificates, or do not fit together */
+/** @throws UsageError if a certificate is invalid or does not match its key */
 function requireTls(tls: NonNullable<NodeConnectOptions["tls"]>): void {
   try {
     createSecureContext(tls);
   } catch (error) {
-    const text = `expected tls of connect() to be PEM texts that fit together: ${(error as Error).message}`;
+    const text = `expected tls of connect() to be valid PEM, with a key that matches the certificate: ${(error as Error).message}`;
     throw new UsageError("bad-option", text, { cause: error });
   }
 }
@@ -82,14 +91,14 @@ const dialWith =
     let reason: string | undefined;
     socket.on("close", () => ear.closed(reason));
     socket.on("error", (error) => {
-      reason = dialFailure(error, endpoint); // After it comes "close".
+      reason = dialFailure(error, endpoint); // A "close" event follows.
     });
     return {
       send: (text) => {
         if (socket.readyState === Made.OPEN) socket.send(text);
       },
       close: () => {
-        // A member that stands still would not answer the close.
+        // A paused member would not answer the close frame.
         if (socket.readyState === Made.OPEN) socket.close();
         setTimeout(() => socket.terminate(), LINGER_MS).unref();
       },

@@ -5,8 +5,8 @@ import { Refusals } from "./refusals.ts";
 
 afterEach(() => vi.unstubAllGlobals());
 
-describe("why no endpoint takes a client", () => {
-  it("is said once where it is the same for all, and by endpoint otherwise, what members say first", () => {
+describe("reasons why no endpoint accepts a client", () => {
+  it("are given once if all share one, otherwise by endpoint, with members' reasons first", () => {
     const refusals = new Refusals();
     const all = ["a", "b", "c"];
     expect(refusals.inWords(all, [])).toBe("no answer");
@@ -16,12 +16,13 @@ describe("why no endpoint takes a client", () => {
     expect(refusals.inWords(all, ["b", "c"])).toBe("a, b: it is refused; c: no answer");
     refusals.note("b", "no\n majority", true);
     expect(refusals.inWords(all, [])).toBe("b: no majority; a: it is refused");
-    expect(refusals.inWords(["a", "c"], [])).toBe("it is refused"); // Nobody serves clients at the other any more.
+    // No member serves clients at the other endpoint anymore.
+    expect(refusals.inWords(["a", "c"], [])).toBe("it is refused");
     refusals.clear();
     expect(refusals.inWords(all, ["a"])).toBe("no answer");
   });
 
-  it("is short, however many there are and whatever they say", () => {
+  it("are short, no matter how many and how long they are", () => {
     const refusals = new Refusals();
     const named = (what: string): string[] => Array.from({ length: 100 }, (_, each) => `${what} ${each}`);
     for (const same of named("same")) refusals.note(same, "x".repeat(5_000), true);
@@ -32,20 +33,20 @@ describe("why no endpoint takes a client", () => {
   });
 });
 
-describe("why there is no connection", () => {
+describe("reasons for failed connections", () => {
   it.each([
-    ["ENOTFOUND", "getaddrinfo ENOTFOUND db", "its name has no address (ENOTFOUND)"],
-    ["EHOSTUNREACH", "connect EHOSTUNREACH 10.0.0.9:1", "there is no way to that machine (EHOSTUNREACH)"],
-    ["ECONNRESET", "read ECONNRESET", "the connection was broken off (ECONNRESET)"],
+    ["ENOTFOUND", "getaddrinfo ENOTFOUND db", "its host name does not resolve (ENOTFOUND)"],
+    ["EHOSTUNREACH", "connect EHOSTUNREACH 10.0.0.9:1", "no route to that machine (EHOSTUNREACH)"],
+    ["ECONNRESET", "read ECONNRESET", "the connection broke (ECONNRESET)"],
     ["EMFILE", "connect EMFILE", "connect EMFILE"],
-    [undefined, "Unexpected server response: 403", "what answers there takes no client (HTTP status 403)"],
+    [undefined, "Unexpected server response: 403", "the server does not accept clients (HTTP status 403)"],
   ])("with %s", (code, message, expected) => {
     const error: NodeJS.ErrnoException = Object.assign(new Error(message), code === undefined ? {} : { code });
     expect(dialFailure(error, "https://db:1")).toBe(expected);
   });
 });
 
-it("a browser does not say why a connection ended, so nobody is told more than that", async () => {
+it("a browser gives no reason for a closed connection, so the error has none", async () => {
   let opens = false;
   class Socket {
     onopen: (() => void) | null = null;
@@ -53,7 +54,7 @@ it("a browser does not say why a connection ended, so nobody is told more than t
     constructor() {
       setTimeout(() => {
         if (opens) this.onopen?.();
-        this.onclose?.(); // Not of a connection that has been given up.
+        this.onclose?.(); // Not called for an abandoned connection.
       });
     }
     send(): void {}
@@ -61,7 +62,7 @@ it("a browser does not say why a connection ended, so nobody is told more than t
   }
   vi.stubGlobal("WebSocket", Socket);
   const place = { endpoints: ["http://10.0.0.1:7300"], timeoutMs: 200 };
-  await expect(connect(place)).rejects.toThrow(/within 200 ms: no connection came about$/);
+  await expect(connect(place)).rejects.toThrow(/within 200 ms: no connection was established$/);
   opens = true;
   await expect(connect(place)).rejects.toThrow(/within 200 ms: the connection was closed$/);
 });

@@ -1,8 +1,8 @@
-/** Why no endpoint has taken a client, as the one is told who waits for it. */
+/** Collects the reasons why endpoints have not accepted a client, for the error that the caller gets. */
 
 interface Refusal {
   readonly reason: string;
-  /** By a member: it tells more than what became of a connection. */
+  /** Whether the reason comes from a member, which makes it more useful than a broken connection. */
   readonly isSaid: boolean;
 }
 
@@ -11,7 +11,7 @@ const MAX_REASONS = 4;
 const MAX_NAMED = 4;
 
 export class Refusals {
-  /** The last one of each endpoint. */
+  /** The last refusal from each endpoint. */
   readonly #last = new Map<string, Refusal>();
 
   /** @param reason a clause */
@@ -23,7 +23,11 @@ export class Refusals {
     this.#last.clear();
   }
 
-  /** A clause: what members have said first, what several have in common once. @param awaited of the endpoints, those that may answer yet */
+  /**
+   * Describes all refusals in a single clause. Reasons from members come first, and a reason shared by several
+   * endpoints appears only once.
+   * @param awaited endpoints that may still answer
+   */
   inWords(endpoints: readonly string[], awaited: readonly string[]): string {
     const all = endpoints.flatMap((endpoint) => {
       const last = this.#last.get(endpoint) ?? (awaited.includes(endpoint) ? unanswered : null);

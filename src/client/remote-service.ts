@@ -1,12 +1,12 @@
 /**
- * The replicated service as a client uses it that is no member. The client runs its session itself, with the very protocol that
- * members run: it opens it, numbers its commands, proposes them again until it hears what came of them, and keeps its lease by its
- * own clock, which counts from when a keep-alive was first proposed. What differs is what is between: a member's log and replica, at
- * the other end of a connection that may break and be another's from then on.
+ * The replicated service for a client. The client runs its session itself, with the same protocol as members. It opens
+ * the session, numbers its commands, repeats them until they are answered, and renews its lease. It measures the lease
+ * with its own clock, from when a keep-alive was first proposed. Only the transport is different: the log and replica
+ * are at a member, at the other end of a connection that may break and move to a different member.
  *
- * A client that has changed its member has missed what it was told meanwhile. What its session was answered is kept for it in the
- * log until it says that it has it. But of a session that has ended nothing is kept, so what it had asked for last in one that
- * saw such a change may have been done, and its caller is told that nobody knows.
+ * A client that moves to a different member misses messages during the move. The log retains a session's answers until
+ * the client confirms them, but retains nothing from a session that has ended. A command that was pending during such a
+ * move, in a session that then ended, may therefore have been applied. Its caller gets `outcome-unknown`.
  */
 
 import { MAX_FOLLOWED, type MemberWord } from "../cluster/clients/client-words.ts";
@@ -42,7 +42,7 @@ export interface RemoteServiceOptions {
   readonly dial: Dial;
   readonly session?: Partial<SessionOptions>;
   onChange(): void;
-  /** No more may be followed: what is, and is of no use any more, is to be given up. */
+  /** Called when the limit on followed names has been reached. It should stop following unused ones. */
   makeRoom(): void;
 }
 
@@ -54,7 +54,7 @@ const LOOK_EVERY_MS = 5;
 const MAX_WAITERS = 10_000;
 const MAX_READS = 1_024;
 const NUMBERS_PER_MS = 1_000;
-/** A command that changes nothing. */
+/** An operation that changes nothing. */
 const NOTHING: Operation = { type: "release", name: `${OWN_NAMES}alive`, token: 0 };
 
 interface Reading {
@@ -63,13 +63,17 @@ interface Reading {
   reject(error: Error): void;
 }
 
+/** A client's service, over its link to a member. */
 export class RemoteService implements Service {
   readonly platform: RemoteServiceOptions["platform"];
-  /** By which the log knows it: another once the log has forgotten it. Its own session goes on by one of its own. */
+  /**
+   * The client's id in the log. It changes if the log has garbage-collected the client. The session protocol has a
+   * separate id, which does not change.
+   */
   self: NodeId = FIRST_CLIENT;
   readonly counts = newCounts();
   readonly maxWaiters = MAX_WAITERS;
-  /** What it has read last may be older than what there is: so it is asked for where it counts. */
+  /** Always null. A client's last read may be outdated, so callers that need a revision request it. */
   readonly revision = null;
   session: SessionId | null = null;
   until: number | null = null;
@@ -88,13 +92,13 @@ export class RemoteService implements Service {
     why: () => this.why,
     closed: () => this.closed,
   };
-  /** Whether the member that it speaks to knows who leads the log. */
+  /** Whether the connected member knows who leads the log. */
   #isLed = false;
-  /** The last life that saw another member take the place of one. */
+  /** The last incarnation of the session that was affected by a move to a different member. */
   #movedIn = 0;
   #number: number;
   #reading = 0;
-  /** Where watches that have been begun go on from is known. */
+  /** Settles once every watch that has started so far knows its start revision. */
   #before: Promise<unknown> = Promise.resolve();
   #keepAlives = 0;
 
@@ -118,11 +122,11 @@ export class RemoteService implements Service {
     this.#host = this.#startHost();
   }
 
-  /** Why nothing is answered; empty where that is not known. */
+  /** Why calls are not being answered, as a clause. Empty if unknown. */
   get why(): string {
     const { isUp, member, why } = this.link;
-    if (!isUp) return `no member takes this client (${why})`;
-    return this.#isLed ? "" : `member ${member} knows no leader of the log`;
+    if (!isUp) return `no member accepts this client (${why})`;
+    return this.#isLed ? "" : `member ${member} does not know who leads the log`;
   }
 
   use(): void {
@@ -133,7 +137,7 @@ export class RemoteService implements Service {
     return this.#own.has(session);
   }
 
-  /** A client has one run. */
+  /** Whether the session belongs to this client, which has only one incarnation. */
   isOfThisRun(session: SessionId): boolean {
     return this.isOwn(session);
   }
@@ -143,7 +147,7 @@ export class RemoteService implements Service {
     return this.#number;
   }
 
-  /** What is asked for from now on is done after it. */
+  /** Returns the current revision. Operations submitted later take effect after it. */
   async current(): Promise<number> {
     const found = this.#revisionNow();
     const settled = found.then(
@@ -169,12 +173,13 @@ export class RemoteService implements Service {
               result:
                 reply.type === "refused"
                   ? refuse(reply.code, reply.reason)
-                  : refuse("bad-operation", "an answer to something else came"),
+                  : refuse("bad-operation", "unexpected answer"),
             };
       if (result.type === "unknown") throw unknownOutcome(operation);
       if (result.type !== "refused") return { revision, session, result } as Done<O>;
       if (result.code !== "session-expired" || !isWanted()) throw refusalOf(result);
-      await sleep(this.platform.timers, AGAIN_MS, { ref: false }); // It was not done, and is done in the next session.
+      // The operation was not applied, so it is repeated in the next session.
+      await sleep(this.platform.timers, AGAIN_MS, { ref: false });
       if (!isWanted()) throw refusalOf(result);
     }
   }
@@ -183,7 +188,7 @@ export class RemoteService implements Service {
     return new Promise((resolve, reject) => {
       this.use();
       if (this.#readings.size >= MAX_READS)
-        throw refusalOf(refuse("overloaded", `${MAX_READS} reads of this client wait`));
+        throw refusalOf(refuse("overloaded", `this client already has ${MAX_READS} pending reads`));
       this.#reading += 1;
       this.#readings.set(this.#reading, { query, resolve: resolve as Reading["resolve"], reject });
       this.link.say({ type: "query", id: this.#reading, query });
@@ -199,7 +204,7 @@ export class RemoteService implements Service {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** From now on it is told what happens there, and after a gap that there may have been one. */
+  /** Starts reporting changes under the given name, and possible gaps in these reports. */
   follow(topic: Topic, name: string): () => void {
     const key = `${topic} ${name}`;
     if (!this.#followed.has(key)) this.#requireRoom();
@@ -218,15 +223,15 @@ export class RemoteService implements Service {
     };
   }
 
-  /** @throws CoordinationError where members would take no more of this client. */
+  /** @throws CoordinationError if members would not let this client follow more names */
   #requireRoom(): void {
     if (this.#followed.size >= MAX_FOLLOWED) this.#options.makeRoom();
     if (this.#followed.size < MAX_FOLLOWED) return;
-    const text = `this client follows ${MAX_FOLLOWED} names, which is the most: the maps that it watches, the elections that it uses, and the list of endpoints. End some, or connect another client`;
+    const text = `this client already follows ${MAX_FOLLOWED} names, which is the maximum: end some watches or elections, or connect another client`;
     throw refusalOf(refuse("overloaded", text));
   }
 
-  /** What is held is lost, and nothing more is asked. */
+  /** Ends all grants with the given reason. Later calls are rejected. */
   close(reason: CoordinationError): void {
     if (this.closed !== null) return;
     this.closed = reason;
@@ -236,13 +241,16 @@ export class RemoteService implements Service {
     this.#readings.clear();
   }
 
-  /** The process exits. Ends the session without waiting for an answer: the request leaves with the last bytes of the connection. */
+  /**
+   * Ends the session without waiting for an answer. The request is among the last bytes on the connection. Called when
+   * the process exits.
+   */
   departAtOnce(reason: CoordinationError): void {
-    this.close(reason); // Whatever runs yet must not rely on what the session held.
+    this.close(reason); // Code that is still running must not rely on the session.
     if (this.link.isUp) this.#host.carryOut({ type: "depart" });
   }
 
-  /** Ends the session, so that what it holds is others' at once, as far as that goes quickly. */
+  /** Ends the session and waits briefly, so that other members and clients can acquire its locks immediately. */
   async depart(): Promise<void> {
     const { clock, timers } = this.platform;
     if (this.link.isUp) this.#host.carryOut({ type: "depart" });
@@ -281,7 +289,7 @@ export class RemoteService implements Service {
     return host;
   }
 
-  /** However much is under way: what is asked for behind it waits for it. */
+  /** Requests the current revision. Retries if the log is overloaded, since later operations wait for this revision. */
   async #revisionNow(): Promise<number> {
     for (;;) {
       try {
@@ -305,7 +313,7 @@ export class RemoteService implements Service {
   #requireRole(): void {
     if (this.link.role !== "read") return;
     const text =
-      "a change takes the role write, and this client has the role read: give it another token or certificate";
+      "a change requires the role write, but this client has the role read: use another token or certificate";
     throw new CoordinationError("forbidden", "never-sent", text);
   }
 
@@ -321,7 +329,10 @@ export class RemoteService implements Service {
     this.#keepAlive();
   }
 
-  /** Who may only read has none: what it held is lost at once. If it may write again, it comes as another client. */
+  /**
+   * Gives up the session, because a client with the role `read` has none. The client loses its grants immediately. If
+   * it is allowed to write again later, it gets a new client id.
+   */
   #giveUpSession(): void {
     this.#host.stop();
     this.#host = this.#startHost();
@@ -330,7 +341,10 @@ export class RemoteService implements Service {
     if (this.session !== null) this.#lost(this.session);
   }
 
-  /** The round of the lease that was lost with the other member, and then one of its own: what is held lasts anew. */
+  /**
+   * Renews the lease after a move. This happens twice, since the first renewal may repeat a round that was lost with
+   * the previous member. The second renewal begins at the new member.
+   */
   #keepAlive(): void {
     if (this.#keepAlives === 0) return;
     this.#keepAlives -= 1;
@@ -363,7 +377,10 @@ export class RemoteService implements Service {
     if (isForgotten) this.link.beginAnew();
   }
 
-  /** What the last leader had not committed may be gone with it, and so may what was said to another member: it is said again. */
+  /**
+   * Proposes pending commands again. A new leader may lack those that were not committed, and the previous member may
+   * not have forwarded them.
+   */
   #led(leader: NodeId | null, term: number): void {
     this.#isLed = leader !== null;
     this.#host.carryOut({ type: "led", leader: null, term });
@@ -376,7 +393,7 @@ export class RemoteService implements Service {
     return reading;
   }
 
-  /** Whether answers to what is not known yet may have been told to nobody. */
+  /** Whether an answer to a pending command may have been sent to a connection that had ended. */
   #hasMissedAnswers(life: number): boolean {
     const unresolved = this.#protocol.state?.unresolved ?? [];
     return life <= this.#movedIn || unresolved.some((each) => each.life <= this.#movedIn);
@@ -384,7 +401,7 @@ export class RemoteService implements Service {
 
   #onEvent(event: MemberSession["event"], until: number | null): void {
     if (event.type === "proposed") {
-      if (this.link.role === "read") return; // Nothing of the session is a reader's to say.
+      if (this.link.role === "read") return; // A client with the role `read` must not use the session.
       const { sequence, operation } = event.command;
       this.link.say({ type: "propose", sequence, operation });
     } else if (event.type === "began") {
@@ -414,10 +431,10 @@ const roleLost = (): CoordinationError =>
   new CoordinationError(
     "forbidden",
     "uncertain",
-    "the role of this client has become read while this was under way, so it may have been done",
+    "this client's role changed to read during the call, which may have taken effect",
   );
 
-/** A client that ends comes back as another. */
+/** A client's journal, which stores nothing. After a restart, a process is a new client. */
 const forgetful: Slot<never> = {
   records: [],
   append() {},

@@ -1,7 +1,7 @@
-/** Time, timers and chance as browsers and Node have them alike. */
+/** A clock, timers and randomness that are available both in browsers and in Node. */
 import type { Platform, Timer } from "../runtime/platform/platform.ts";
 
-/** Browsers name their timers by numbers, and have nothing that a timer would keep running. */
+/** A timer. Browsers identify timers by numbers, which have no `unref()`. */
 class OwnTimer implements Timer {
   readonly #handle: ReturnType<typeof setTimeout>;
   constructor(handle: ReturnType<typeof setTimeout>) {
@@ -14,13 +14,14 @@ class OwnTimer implements Timer {
   }
 
   cancel(): void {
-    clearTimeout(this.#handle); // An interval, too.
+    clearTimeout(this.#handle); // This also clears intervals.
   }
 }
 
-/** Half of what a natural random number is made of. */
+/** The range of each half of a random natural number. */
 const HALF = 2 ** 24;
 
+/** The platform on which clients run. */
 export const surroundings: Pick<Platform, "clock" | "timers" | "random"> = {
   clock: {
     now: () => performance.now(),

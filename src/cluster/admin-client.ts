@@ -1,4 +1,4 @@
-/** The caller's side of a member's admin pages (`runtime/admin-pages.ts`). */
+/** A client for a member's admin pages (`runtime/admin-pages.ts`). */
 import { z } from "zod";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -8,7 +8,7 @@ import { exchange } from "./http-exchange.ts";
 
 const PATIENCE_MS = 1_000;
 
-/** An older member does not say it. */
+/** Absent from the status of older members. */
 export const refusals = z
   .array(
     z.object({
@@ -20,7 +20,7 @@ export const refusals = z
   )
   .default([]);
 
-/** What is read of a status here; a member of a newer version may say more. */
+/** The status fields used here. Newer members may send more. */
 const statusSchema = z.object({
   id: z.number(),
   pid: z.number(),
@@ -35,9 +35,10 @@ const statusSchema = z.object({
   refusals,
 });
 
+/** The part of a member's status that programs read. */
 export type BriefStatus = Pick<NodeStatus, keyof z.infer<typeof statusSchema>>;
 
-/** What a member that serves elections, locks and channels says of itself, as far as it is read here. */
+/** The fields used here from the status of a member started with `join()`. */
 const serviceSchema = z.object({
   id: z.number(),
   pid: z.number(),
@@ -64,15 +65,16 @@ const serviceSchema = z.object({
   ),
 });
 
+/** The part of the status that only members started with `join()` have. */
 export type ServiceStatus = z.infer<typeof serviceSchema>;
 
-/** Null where nobody answers in time, or somebody who is not that member. */
+/** @returns null if the member does not answer in time, or if a different member answers */
 export async function askStatus(admin: string, node: NodeId, timeoutMs = PATIENCE_MS): Promise<BriefStatus | null> {
   const found = await answered(admin, statusSchema, timeoutMs);
   return found?.id === node ? (found as BriefStatus) : null;
 }
 
-/** Null where nobody answers in time, or somebody who serves no elections, locks and channels. */
+/** @returns null if the member does not answer in time, or if it does not serve elections, locks and channels */
 export function askServiceStatus(admin: string, timeoutMs = PATIENCE_MS): Promise<ServiceStatus | null> {
   return answered(admin, serviceSchema, timeoutMs);
 }
@@ -88,13 +90,16 @@ async function answered<T>(admin: string, schema: z.ZodType<T>, timeoutMs: numbe
   }
 }
 
-/** @throws EnvironmentError if the member does not take them. */
+/** @throws EnvironmentError if the member rejects the faults */
 export async function putFaults(admin: string, faults: Faults): Promise<void> {
   const answer = await exchange(`${admin}/faults`, { method: "PUT", body: faults, timeoutMs: PATIENCE_MS });
   if (answer.status >= 300) throw new EnvironmentError("refused", complaint(answer.body, `status ${answer.status}`));
 }
 
-/** @throws UsageError with the member's own words if it refuses the command, EnvironmentError if it does not answer. */
+/**
+ * @throws UsageError with the member's message if it refuses the command; EnvironmentError if the member does not
+ *   answer
+ */
 export async function postCommand(admin: string, command: object): Promise<void> {
   const answer = await exchange(`${admin}/command`, { method: "POST", body: command, timeoutMs: PATIENCE_MS });
   if (answer.status < 300) return;
@@ -102,7 +107,7 @@ export async function postCommand(admin: string, command: object): Promise<void>
   throw answer.status < 500 ? new UsageError("bad-command", words) : new EnvironmentError("refused", words);
 }
 
-/** The sentence in an answer that is no success. */
+/** Returns the message of an error response. */
 export function complaint(body: unknown, otherwise: string): string {
   const parsed = z.object({ error: z.string() }).safeParse(body);
   return parsed.success ? parsed.data.error : otherwise;

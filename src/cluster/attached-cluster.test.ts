@@ -1,4 +1,4 @@
-/** The studio over members that run elsewhere: three of `join()`, in this process. */
+/** Checks the studio with members that run elsewhere: three members of `join()`, in this process. */
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
@@ -39,7 +39,7 @@ const events = (): string[] =>
 describe("members of join()", () => {
   test("the leader of the log is the leader at every member", async () => {
     await vi.waitFor(() => {
-      const leader = members[0]?.status().leader; // It changes if this process is paused.
+      const leader = members[0]?.status().leader; // If this process is paused, the leader may change.
       expect(leader).not.toBeNull();
       expect(attached.picture.nodes.map(({ view }) => view?.leader)).toEqual([leader, leader, leader]);
     }, PATIENCE);
@@ -58,7 +58,7 @@ describe("members of join()", () => {
     await rooms[0]?.send("hello");
     const named = (): string[] => events().filter((event) => event.startsWith("1 channel.room."));
     await vi.waitFor(() => expect(named()).toContain("1 channel.room.delivered"), PATIENCE);
-    // Each member reports its own steps, so a message may be known at its receiver first.
+    // Each member reports its own steps, so the receiver may report a message before the sender.
     const idsOf = (kind: "send" | "receive"): string[] =>
       entries().flatMap((entry) =>
         entry.kind === kind && nameOf(entry.message).full.startsWith("channel.room.") ? [entry.id] : [],
@@ -70,7 +70,7 @@ describe("members of join()", () => {
   });
 
   test("links are cut and mended, and messages are lost meanwhile", async () => {
-    // A member that is slow to answer rejects an act, which is then repeated.
+    // A member that is slow to answer rejects an action, so retry it.
     await vi.waitFor(() => attached.act({ type: "cut", nodes: [1, 2] }), PATIENCE);
     expect(attached.picture.network.cuts).toEqual([
       [1, 2],
@@ -80,14 +80,14 @@ describe("members of join()", () => {
       () => expect(entries().some((entry) => entry.kind === "lost" && entry.why === "cut")).toBe(true),
       PATIENCE,
     );
-    // Another member may have reported its loss first.
+    // A different member may have reported its loss first.
     const faults = (): string[] => entries().flatMap((entry) => (entry.kind === "fault" ? [entry.what] : []));
     await vi.waitFor(() => expect(faults()).toContain("link to 2 cut"), PATIENCE);
     await vi.waitFor(() => attached.act({ type: "heal" }), PATIENCE);
     expect(attached.picture.network.cuts).toEqual([]);
   });
 
-  test("their processes are nobody's to kill", async () => {
+  test("cannot be killed from here", async () => {
     await expect(attached.act({ type: "kill", node: 2 })).rejects.toThrow("this studio did not start member 2");
     await expect(attached.act({ type: "cut", nodes: [1, 9] })).rejects.toThrow(
       "expected the node to be one of 1, 2, 3, got 9",
@@ -97,9 +97,9 @@ describe("members of join()", () => {
     );
   });
 
-  test("a recording has a header and what they did", async () => {
+  test("a recording has a header and the members' entries", async () => {
     const file = path(mkdtempSync(path(tmpdir(), "coterie-attached-")), "run.jsonl");
-    await attached.act({ type: "cut", nodes: [1, 2] }); // It begins with what is cut already.
+    await attached.act({ type: "cut", nodes: [1, 2] }); // The recording starts with the existing cuts.
     const other = await AttachedCluster.to(urls.slice(0, 2), ({ protocol }, nodes) =>
       record({
         file,
@@ -119,7 +119,7 @@ describe("members of join()", () => {
     await attached.act({ type: "heal" });
   });
 
-  test("one that has left is shown so", async () => {
+  test("a member that has left is shown as exited", async () => {
     await members[2]?.leave();
     await vi.waitFor(
       () => expect(attached.picture.nodes[2]).toMatchObject({ process: "exited", exit: "does not answer" }),
@@ -127,8 +127,8 @@ describe("members of join()", () => {
     );
   });
 
-  test("one that starts again has the faults that are shown", async () => {
-    await attached.act({ type: "cut", nodes: [1, 3] }).catch(() => {}); // 3 does not answer.
+  test("a restarted member gets the current faults", async () => {
+    await attached.act({ type: "cut", nodes: [1, 3] }).catch(() => {}); // Member 3 does not answer.
     const port = new URL(urls[2] as string).port;
     const again = await group.start(3, { admin: `127.0.0.1:${port}` });
     const cutTo = async () => ((await (await fetch(`${again.admin}/faults`)).json()) as { cutTo: number[] }).cutTo;
@@ -139,7 +139,7 @@ describe("members of join()", () => {
   });
 });
 
-test("who is no member, or not one of the same cluster, is refused", async () => {
+test("a server that is not a member of this cluster is rejected", async () => {
   await expect(AttachedCluster.to([urls[0] as string, urls[0] as string], () => null)).rejects.toThrow(
     "are both member 1",
   );

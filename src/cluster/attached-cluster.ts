@@ -1,7 +1,7 @@
 /**
- * Members that run elsewhere, as the studio shows them: of `join()`, or of `coterie node`. What they do is heard from their
- * admin pages. They were not started here, so their processes are nobody's to kill or pause; links are disturbed only where
- * every one of them has its fault injector on.
+ * Connects the studio to running members, started by `join()` or by `coterie node`, through their admin pages. The
+ * studio did not start these processes, so it cannot kill or pause them. It can inject faults into links only if every
+ * member's fault injector is on.
  */
 import { z } from "zod";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
@@ -22,7 +22,7 @@ import { changesOf, faultsOf, healthyNetwork, networkAfter, networksAfter } from
 const PATIENCE_MS = 2_000;
 const LOOK_EVERY_MS = 1_000;
 
-/** What is read of a status here, of either kind of member; a newer one may say more. */
+/** The status fields used here, for both kinds of members. Newer members may send more. */
 const statusSchema = z.object({
   id: z.number(),
   pid: z.number(),
@@ -44,7 +44,7 @@ const faultsSchema = z.object({
 interface Attached {
   readonly admin: string;
   status: Status;
-  /** Null while it answers. */
+  /** Why the member does not answer. Null if it does. */
   silence: string | null;
   view: View;
 }
@@ -55,6 +55,7 @@ export interface AttachedStatus {
   readonly nodes: readonly NodePicture[];
 }
 
+/** Reads the status and the traces of members that this process did not start. */
 export class AttachedCluster {
   readonly trace = new RecentTrace();
   revision = 0;
@@ -76,8 +77,9 @@ export class AttachedCluster {
   }
 
   /**
-   * Asks each member who it is, and listens to it from then on. @param recorderFor is asked once they have answered.
-   * @throws EnvironmentError for one that does not answer, UsageError for members that do not belong together.
+   * Requests each member's status, then follows their traces.
+   * @param recorderFor called once all members have answered
+   * @throws EnvironmentError if a member does not answer; UsageError if the members do not belong together
    */
   static async to(
     urls: readonly string[],
@@ -108,7 +110,8 @@ export class AttachedCluster {
         members.map(({ status: { id } }) => id),
       ),
     );
-    cluster.#recordFaults(healthyNetwork, network ?? healthyNetwork); // Who reads the recording knows of none before.
+    // Readers assume that a recording starts without faults.
+    cluster.#recordFaults(healthyNetwork, network ?? healthyNetwork);
     cluster.#listen();
     return cluster;
   }
@@ -147,7 +150,7 @@ export class AttachedCluster {
     return Promise.resolve({ cluster, protocol, nodes });
   }
 
-  /** @throws UsageError for what is not ours to do, EnvironmentError if a member does not answer. */
+  /** @throws UsageError if the action is not possible here; EnvironmentError if a member does not answer */
   async act(act: Act): Promise<void> {
     switch (act.type) {
       case "kill":
@@ -156,7 +159,7 @@ export class AttachedCluster {
       case "resume":
         throw new UsageError(
           "bad-act",
-          `expected an act on links or a command: this studio did not start member ${act.node}, so it does not ${act.type} it`,
+          `expected an action on links or a command: this studio did not start member ${act.node}, so it cannot ${act.type} it`,
         );
       case "command":
         return this.#command(act.node, act.command);
@@ -188,7 +191,7 @@ export class AttachedCluster {
     this.#record(id, line);
   }
 
-  /** Who does not answer any more is shown so, until it does. */
+  /** Checks every member. One that does not answer is shown as exited until it answers again. */
   async #look(): Promise<void> {
     await Promise.all(
       [...this.#members].map(async ([id, member]) => {
@@ -203,11 +206,11 @@ export class AttachedCluster {
     );
   }
 
-  /** A member that starts again has a fault injector without faults: it gets its part of those that are shown. */
+  /** Restores the displayed faults on a restarted member, which starts without any. */
   async #disturbAgain(id: NodeId, { admin }: Attached): Promise<void> {
     if (!this.#takesFaults) return;
     const { network } = this.networks.at(-1) as NetworkPeriod;
-    await putFaults(admin, faultsOf(id, network)).catch(() => {}); // Gone again: it is looked for again.
+    await putFaults(admin, faultsOf(id, network)).catch(() => {}); // It has stopped again. The next check retries.
   }
 
   async #command(node: NodeId, command: string): Promise<void> {
@@ -282,23 +285,23 @@ async function metAt(admin: string): Promise<Attached> {
   if (trace.status === 404)
     throw new UsageError(
       "bad-argument",
-      `expected ${admin} to show its trace, but its pages only report: serve them on a loopback address`,
+      `expected ${admin} to serve its trace, but its admin pages are read-only: serve them on a loopback address`,
     );
   return { admin, status, silence: null, view: status.view as View };
 }
 
-/** @throws EnvironmentError where nobody answers, or no member. */
+/** @throws EnvironmentError if no server answers, or if the server is not a member */
 async function statusAt(admin: string): Promise<Status> {
   const { status, body } = await exchange(`${admin}/status`, { timeoutMs: PATIENCE_MS });
   const parsed = statusSchema.safeParse(body);
   if (status === 200 && parsed.success) return parsed.data;
   throw new EnvironmentError(
     "no-answer",
-    `expected the admin pages of a member at ${admin}, but its /status is not that of one`,
+    `expected a member's admin pages at ${admin}, but /status there has an unexpected format`,
   );
 }
 
-/** As the members' fault injectors have it; null where one of them is off. */
+/** Returns the faults that are set in the members' fault injectors, or null if any injector is off. */
 async function networkOf(members: readonly Attached[]): Promise<NetworkPicture | null> {
   const answers = await Promise.all(
     members.map(({ admin }) => exchange(`${admin}/faults`, { timeoutMs: PATIENCE_MS })),

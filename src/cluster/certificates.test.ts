@@ -1,4 +1,4 @@
-/** Authorities and what they sign, as TLS sees them. */
+/** Checks authorities, and the certificates that they sign, in TLS. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { once } from "node:events";
@@ -13,7 +13,10 @@ import { hostsIn, issue, makeAuthority, type Pair } from "./certificates.ts";
 const now = Date.now();
 const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
 
-/** Two of one name, as where one replaces the other, what they sign, and both in a file as `cat a.pem b.pem` makes it. */
+/**
+ * Creates two authorities with the same name, which exist while an authority is being replaced. Also creates
+ * certificates signed by each, and one bundle of both authorities, like the output of `cat a.pem b.pem`.
+ */
 async function twoOfOneName() {
   const authorities = [await makeAuthority("coterie", now), await makeAuthority("coterie", now)] as const;
   const pairs = [await issue(authorities[0], ["node-1"], 1, now), await issue(authorities[1], ["node-1"], 1, now)];
@@ -23,7 +26,7 @@ async function twoOfOneName() {
   };
 }
 
-/** Both sides show a certificate and ask for the other's. */
+/** Resolves with whether a connection succeeds. Both sides present a certificate and require one from the other. */
 async function isTaken(ca: string, server: Pair, client: Pair): Promise<boolean> {
   const served = createServer({ ...server, ca, requestCert: true, rejectUnauthorized: true });
   await once(served.listen(0, "127.0.0.1"), "listening");
@@ -40,13 +43,13 @@ async function isTaken(ca: string, server: Pair, client: Pair): Promise<boolean>
   return isGood;
 }
 
-test("two authorities of one name can be trusted at once, in either order", async () => {
+test("trusts two authorities of one name at once, in either order", async () => {
   const { pairs, bundles } = await twoOfOneName();
   for (const bundle of bundles)
     for (const server of pairs) for (const client of pairs) expect(await isTaken(bundle, server, client)).toBe(true);
 });
 
-test.skipIf(!hasOpenssl)("openssl takes such a bundle, too", async () => {
+test.skipIf(!hasOpenssl)("openssl accepts such a bundle", async () => {
   const folder = mkdtempSync(join(tmpdir(), "coterie-bundle-"));
   const file = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text);
@@ -66,13 +69,13 @@ test.skipIf(!hasOpenssl)("openssl takes such a bundle, too", async () => {
   }
 });
 
-test("certificates are texts that end with their line, so that files can be put together", async () => {
+test("certificates end with a newline, so that files can be concatenated", async () => {
   const authority = await makeAuthority("coterie", now);
   const member = await issue(authority, ["node-1"], 1, now);
   for (const text of [authority.cert, authority.key, member.cert, member.key]) expect(text).toMatch(/-----\n$/);
 });
 
-test("an authority may have any name, and signs for names and addresses, which can be read again", async () => {
+test("an authority may have any name, and signs for names and addresses that can be read back", async () => {
   const authority = await makeAuthority("stock, of two shops", now);
   expect(new X509Certificate(authority.cert).subject).toBe("CN=stock\\, of two shops");
   const names = ["node-1", "localhost", "*.example.org", "10.0.0.1", "::1", "2001:db8::7"];
@@ -83,7 +86,7 @@ test("an authority may have any name, and signs for names and addresses, which c
   expect(await hostsIn(cert, "node-1")).toEqual(names.slice(1));
 });
 
-test("an authority whose key is none for signing so is refused", async () => {
+test("rejects an authority whose key cannot sign", async () => {
   const { cert } = await makeAuthority("coterie", now);
   const { privateKey } = generateKeyPairSync("rsa", {
     modulusLength: 2_048,
@@ -92,6 +95,6 @@ test("an authority whose key is none for signing so is refused", async () => {
   });
   await expect(issue({ cert, key: privateKey }, ["node-1"], 1, now)).rejects.toMatchObject({
     code: "wrong-authority",
-    message: "expected the key of the authority to be of the curve P-256, P-384, P-521, got rsa",
+    message: "expected the authority's key to use one of the curves P-256, P-384, P-521, got rsa",
   });
 });

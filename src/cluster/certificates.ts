@@ -1,29 +1,35 @@
-/** Certificates: an authority of the cluster's own, and what it signs. A member's carries the DNS name `node-<id>`, a client's its own name. */
+/**
+ * Creates certificates: the cluster's own certificate authority (CA), and the certificates that it signs. A member's
+ * certificate has the DNS name `node-<id>`. A client's certificate has the client's name.
+ */
 import { createPrivateKey, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
 import type { Extension, X509Certificate } from "@peculiar/x509";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 
 const DAY_MS = 86_400_000;
-/** An authority outlasts the certificates that it signs. */
+/** Longer than the lifetime of the certificates that the authority signs. */
 const AUTHORITY_DAYS = 3_650;
-/** Clocks of machines differ: what was made just now is valid there, too. */
+/** How far a certificate's start of validity is backdated, because machines' clocks differ. */
 const EARLIER_MS = 3_600_000;
 
-/** PEM. */
+/** A certificate and its key, in PEM format. */
 export interface Pair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Which ends of connections a certificate is for. */
+/** Whether the holder of a certificate may accept and open connections, or only open them as a client. */
 export type Purpose = "both" | "client";
 
-/** An optional dependency: members that are given their certificates do without. @throws EnvironmentError where it is not installed */
+/**
+ * Loads an optional dependency, which is not needed if members already have certificates.
+ * @throws EnvironmentError if it is not installed
+ */
 async function library() {
   return import("@peculiar/x509").catch((error: unknown) => {
     const text =
-      "certificates need the package @peculiar/x509, which is not installed: npm i @peculiar/x509, or make them with openssl";
+      "certificates need the package @peculiar/x509, which is not installed: npm i @peculiar/x509, or create them with openssl";
     throw new EnvironmentError("no-certificates", text, { cause: error });
   });
 }
@@ -47,7 +53,10 @@ const validFor = (days: number, now: number) => ({
   notAfter: new Date(now + days * DAY_MS),
 });
 
-/** @param name of the cluster, for people who look at the certificate. @param now in milliseconds since 1970. */
+/**
+ * @param name the cluster's name, for people who read the certificate
+ * @param now in milliseconds since the Unix epoch
+ */
 export async function makeAuthority(name: string, now: number): Promise<Pair> {
   const x509 = await library();
   const keys = await newKeys();
@@ -66,8 +75,8 @@ export async function makeAuthority(name: string, now: number): Promise<Pair> {
 }
 
 /**
- * A certificate for these DNS names and IP addresses, the first of which it is called by.
- * @throws UsageError for an authority whose key cannot be used
+ * Issues a certificate for these DNS names and IP addresses. The first one becomes its common name.
+ * @throws UsageError if the authority's key has an unsupported type
  */
 export async function issue(
   authority: Pair,
@@ -101,7 +110,10 @@ export async function issue(
   return pairOf(certificate, keys.privateKey);
 }
 
-/** Says which authority has signed, where two have one name. An authority of an older `coterie cert` does not identify itself. */
+/**
+ * Returns the extension that identifies the signing authority, since two authorities may have the same name. A CA
+ * certificate from an older `coterie cert` has no key identifier, so the identifier is computed from its public key.
+ */
 async function identifierOf(x509: Library, issuer: X509Certificate): Promise<Extension> {
   const own = issuer.getExtension(x509.SubjectKeyIdentifierExtension);
   return own === null
@@ -109,20 +121,20 @@ async function identifierOf(x509: Library, issuer: X509Certificate): Promise<Ext
     : new x509.AuthorityKeyIdentifierExtension(own.keyId);
 }
 
-/** @throws UsageError for what cannot sign */
+/** @throws UsageError if the key cannot sign */
 async function signingKeyOf(pem: string): Promise<webcrypto.CryptoKey> {
   const key = createPrivateKey(pem);
   const { namedCurve = "" } = key.asymmetricKeyDetails ?? {};
   const curve = CURVES[namedCurve];
   if (curve === undefined) {
-    const text = `expected the key of the authority to be of the curve ${Object.values(CURVES).join(", ")}`;
+    const text = `expected the authority's key to use one of the curves ${Object.values(CURVES).join(", ")}`;
     throw new UsageError("wrong-authority", `${text}, got ${namedCurve || key.asymmetricKeyType}`);
   }
   const der = key.export({ format: "der", type: "pkcs8" });
   return webcrypto.subtle.importKey("pkcs8", der, { name: "ECDSA", namedCurve: curve }, false, ["sign"]);
 }
 
-/** The DNS names and IP addresses in a certificate, without this name. @throws where it is none */
+/** Returns the DNS names and IP addresses in a certificate, except `own`. Throws if it is not a certificate. */
 export async function hostsIn(cert: string, own: string): Promise<readonly string[]> {
   const x509 = await library();
   const found = new x509.X509Certificate(cert).getExtension(x509.SubjectAlternativeNameExtension);

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../core/errors.ts";
-import { protocolNames } from "../protocols/index.ts";
 import { readServiceConfig } from "./config.ts";
 import { parseConfig, readConfig } from "./protocol-config.ts";
 
@@ -19,7 +18,7 @@ function refusal(value: unknown): string {
   return "accepted";
 }
 
-test("what is left out has a default", () => {
+test("omitted fields have defaults", () => {
   expect(parseConfig(sound, ".")).toEqual({
     cluster: "demo",
     protocol: "bully",
@@ -34,7 +33,7 @@ test("what is left out has a default", () => {
   });
 });
 
-test("everything can be said", () => {
+test("accepts every field", () => {
   const config = {
     cluster: "wide",
     protocol: "bully",
@@ -63,17 +62,16 @@ test("everything can be said", () => {
   });
 });
 
-describe("is refused with the path of the field", () => {
+describe("rejects with the path of the field", () => {
   const at = 'expected members.1.address to be host:port with a port from 1 to 65535, got "';
   test.each<[string, object | string, string]>([
     ["no object", "demo", 'expected the config to be an object, got "demo"'],
     ["no cluster", { cluster: undefined }, "expected cluster to be a name, got undefined"],
     ["an empty name", { cluster: "" }, 'expected cluster to be a name, got ""'],
-    ["an unknown field", { member: {} }, "expected member to be absent, got {}"],
     [
       "an unknown protocol",
       { protocol: "x" },
-      `expected the protocol to be one of ${protocolNames.join(", ")}, got "x"`,
+      'expected the protocol to be a name listed by `coterie protocols`, got "x"',
     ],
     ["options that are none", { options: [] }, "expected options to be an object, got []"],
     [
@@ -82,7 +80,7 @@ describe("is refused with the path of the field", () => {
       "expected heartbeat.beat to be absent, got 1 (the options are intervalMs, minMisses, maxMisses, calmBeats)",
     ],
     ["no member", { members: {} }, "expected members to be 1 to 128 members, got 0"],
-    ["members as a list", { members: [] }, "expected members to be an object from id to address, got []"],
+    ["members as a list", { members: [] }, "expected members to be an object that maps ids to addresses, got []"],
     ["an id that is none", { members: { a: "x:1" } }, 'expected a key of members to be a natural number, got "a"'],
     ["an id with a zero", { members: { "01": "x:1" } }, 'expected a key of members to be a natural number, got "01"'],
     [
@@ -124,7 +122,7 @@ describe("is refused with the path of the field", () => {
   test("an address twice", () => {
     const members = { 0: "localhost:7401", 1: { address: "127.0.0.1:7402", admin: "LOCALHOST:7401" } };
     expect(refusal({ ...sound, members })).toBe(
-      'expected members.1.admin to be another address than members.0.address, got "localhost:7401"',
+      'expected members.1.admin to be different from members.0.address, got "localhost:7401"',
     );
   });
 
@@ -134,17 +132,38 @@ describe("is refused with the path of the field", () => {
   });
 });
 
-describe("what leaves the machine", () => {
+test.each<[object, string]>([
+  [{ member: {} }, "expected member to be absent, got {} (did you mean members?)"],
+  [{ datadir: "x" }, 'expected datadir to be absent, got "x" (did you mean dataDir?)'],
+  [{ limits: { maxFrameByte: 1 } }, "expected limits.maxFrameByte to be absent, got 1 (did you mean maxFrameBytes?)"],
+  [{ other: 1 }, "expected other to be absent, got 1"],
+])("rejects an unknown field, and suggests a similar one: %j", (change, sentence) => {
+  expect(refusal({ ...sound, ...change })).toBe(sentence);
+});
+
+test("all problems are reported at once", () => {
+  const members = { a: "127.0.0.1:7401", 1: "foo", 2: { address: "127.0.0.1:7402", port: 7 } };
+  expect(refusal({ ...sound, members, tls: "of", member: 1, protocol: "x" })).toBe(
+    "6 problems: expected member to be absent, got 1 (did you mean members?); " +
+      'expected members.1 to be host:port with a port from 1 to 65535, got "foo"; ' +
+      "expected members.2.port to be absent, got 7; " +
+      'expected a key of members to be a natural number, got "a"; ' +
+      'expected tls to be "off" or an object with ca, cert and key, got "of"; ' +
+      'expected the protocol to be a name listed by `coterie protocols`, got "x"',
+  );
+});
+
+describe("traffic that leaves the machine", () => {
   const far = { 0: "10.0.0.1:7100", 1: "10.0.0.2:7100" };
 
-  test("needs TLS, or a word that says that it does not", () => {
+  test("needs TLS, or an explicit opt-out", () => {
     expect(refusal({ ...sound, members: far })).toMatch(
       /^expected tls to be set, since members\.0\.address 10\.0\.0\.1:7100 /,
     );
     expect(refusal({ ...sound, members: far, tls: "off" })).toBe("accepted");
   });
 
-  test("is also what a member binds", () => {
+  test("includes the address that a member binds", () => {
     const members = { 0: { address: "127.0.0.1:7100", listen: "0.0.0.0:7100" } };
     expect(refusal({ ...sound, members })).toMatch(
       /^expected tls to be set, since members\.0\.listen 0\.0\.0\.0:7100 is reachable/,
@@ -155,7 +174,7 @@ describe("what leaves the machine", () => {
     );
   });
 
-  test("does not include admin pages, unless somebody says so", () => {
+  test("excludes admin pages, unless they are exposed explicitly", () => {
     const members = { 0: { address: "127.0.0.1:7100", admin: "0.0.0.0:7200" } };
     expect(refusal({ ...sound, members })).toMatch(
       /^expected members\.0\.admin to be a loopback address, got "0\.0\.0\.0:7200"/,
@@ -164,9 +183,9 @@ describe("what leaves the machine", () => {
   });
 });
 
-test("a file that is not there or not JSON is named", () => {
+test("names a file that is missing or not JSON", () => {
   expect(() => readConfig("no-such.json")).toThrow(
-    `expected a config file at ${resolve("no-such.json")}, got none (ENOENT): write one, as \`coterie node --help\` shows, or name another with --config`,
+    `expected a config file at ${resolve("no-such.json")}, got none (ENOENT): write one, as docs/reference/configuration.md describes, or specify another with --config`,
   );
   expect(() => readConfig(import.meta.dirname)).toThrow(
     `expected the config to be a readable file, got "${import.meta.dirname}" (EISDIR)`,
@@ -175,7 +194,25 @@ test("a file that is not there or not JSON is named", () => {
   expect(() => readConfig(source)).toThrow(`${source}: expected JSON: `);
 });
 
-test("members of different machines may have the same admin port on their own loopback", () => {
+test("a config of join() has at most as many members as a member list", () => {
+  const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, id) => [id, `h${id}:7100`]));
+  const parse = (count: number) =>
+    withFile(JSON.stringify({ cluster: "demo", members: members(count), tls: "off" }), readServiceConfig);
+  expect(Object.keys(parse(64).members)).toHaveLength(64);
+  expect(() => parse(65)).toThrow("expected members to be 1 to 64 members, got 65");
+});
+
+test.each([
+  ['{\n  "a": 1,\n}', "line 3, column 1: "],
+  ['{\n  "a": 1\n  "b": 2 }', "line 3, column 3: "],
+  ['{\n  "a": name }', "line 2, column 9: Unexpected token 'a'"],
+  ['{ "a": [1, 2', "line 1, column 13: "],
+  ["{ 'a': 1 }", "line 1, column 3: "],
+])("a mistake in JSON has a line and a column: %j", (text, place) => {
+  expect(() => withFile(text, readServiceConfig)).toThrow(`expected JSON: ${place}`);
+});
+
+test("members on different machines may have the same admin port on their own loopback", () => {
   const member = (host: string) => ({ address: `${host}:7100`, admin: "127.0.0.1:7200" });
   const members = { 0: member("10.0.0.1"), 1: member("10.0.0.2") };
   expect(refusal({ ...sound, members, tls: "off" })).toBe("accepted");
@@ -189,19 +226,23 @@ test("members of different machines may have the same admin port on their own lo
   expect(refusal({ ...sound, members: here })).toContain("members.1.admin");
 });
 
-test("members that serve by name have a timing, those of a protocol do not", () => {
+test("members of join() have a timing, members of a protocol have none", () => {
+  const { cluster, members } = sound;
+  const timingOf = (more: object): string =>
+    withFile(JSON.stringify({ cluster, members, ...more }), readServiceConfig).timing;
+  expect([timingOf({}), timingOf({ timing: "patient" })]).toEqual(["default", "patient"]);
+  expect(() => timingOf({ timing: "slow" })).toThrow("timing to be one of fast, default, patient, got");
+  expect(refusal({ ...sound, timing: "patient" })).toContain("timing");
+});
+
+/** Writes the text to a file, and returns what `read` returns for it. */
+function withFile<T>(text: string, read: (file: string) => T): T {
   const folder = mkdtempSync(join(tmpdir(), "coterie-config-"));
   const file = join(folder, "coterie.json");
-  const { cluster, members } = sound;
-  const timingOf = (more: object): string => {
-    writeFileSync(file, JSON.stringify({ cluster, members, ...more }));
-    return readServiceConfig(file).timing;
-  };
   try {
-    expect([timingOf({}), timingOf({ timing: "patient" })]).toEqual(["default", "patient"]);
-    expect(() => timingOf({ timing: "slow" })).toThrow("timing to be one of fast, default, patient, got");
-    expect(refusal({ ...sound, timing: "patient" })).toContain("timing");
+    writeFileSync(file, text);
+    return read(file);
   } finally {
     rmSync(folder, { recursive: true });
   }
-});
+}

@@ -1,4 +1,4 @@
-/** Members as DNS says, from a server that answers what it is told to. */
+/** Checks the discovery of members through DNS, with a DNS server in the test. */
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { afterEach, expect, test } from "vitest";
@@ -10,7 +10,7 @@ const hostOf = (id: number | string): string => `coterie-${id}.coterie.shop.svc.
 let server: Socket;
 afterEach(() => server.close());
 
-/** A DNS server for one name; each question gets the next of the answers, and the last again and again. */
+/** Starts a DNS server for one name. Each query gets the next answer, and later queries get the last one. */
 async function serving(
   ...answers: readonly (readonly string[])[]
 ): Promise<{ servers: string[]; questions: () => number }> {
@@ -26,11 +26,14 @@ async function serving(
   return { servers: [`127.0.0.1:${server.address().port}`], questions: () => questions };
 }
 
-/** RFC 1035 and 2782: the question's header with other flags and counts, the question, and a record for each host. */
+/**
+ * Creates a response according to RFC 1035 and 2782: the query's header with other flags and counts, the question, and
+ * a record for each host.
+ */
 function answerTo(question: Buffer, hosts: readonly string[]): Buffer {
   const end = question.indexOf(0, 12) + 5;
   const header = Buffer.from(question.subarray(0, 12));
-  header.writeUInt16BE(hosts.length > 0 ? 0x81_80 : 0x81_83, 2); // An answer; or there is no such name.
+  header.writeUInt16BE(hosts.length > 0 ? 0x81_80 : 0x81_83, 2); // An answer, or "no such name".
   header.writeUInt16BE(hosts.length, 6);
   header.writeUInt32BE(0, 8);
   return Buffer.concat([header, question.subarray(12, end), ...hosts.map(recordOf)]);
@@ -41,7 +44,7 @@ function recordOf(host: string): Buffer {
     [...host.split("."), ""].map((label) => Buffer.from([label.length, ...Buffer.from(label)])),
   );
   const fixed = Buffer.alloc(18);
-  fixed.writeUInt16BE(0xc0_0c, 0); // The name that was asked for.
+  fixed.writeUInt16BE(0xc0_0c, 0); // The requested name.
   fixed.writeUInt16BE(33, 2); // SRV
   fixed.writeUInt16BE(1, 4); // IN
   fixed.writeUInt32BE(0, 6);
@@ -50,7 +53,7 @@ function recordOf(host: string): Buffer {
   return Buffer.concat([fixed, target]);
 }
 
-test("members have the numbers of their hosts, and those with the lowest ids found the cluster", async () => {
+test("takes ids from host names, and returns the members with the lowest ids as founders", async () => {
   const { servers } = await serving([3, 1, 0, 2].map(hostOf));
   expect(await discover(NAME, { count: 3, servers })).toEqual({
     0: `${hostOf(0)}:7100`,
@@ -59,13 +62,13 @@ test("members have the numbers of their hosts, and those with the lowest ids fou
   });
 });
 
-test("DNS is asked until it knows as many", async () => {
+test("repeats the lookup until DNS lists enough members", async () => {
   const { servers, questions } = await serving([], [hostOf(0)], [0, 1].map(hostOf));
   expect(Object.keys(await discover(NAME, { count: 2, servers }))).toEqual(["0", "1"]);
   expect(questions()).toBe(3);
 });
 
-test("what cannot be is one sentence", async () => {
+test("rejects invalid options with one sentence", async () => {
   const { servers } = await serving([hostOf(0), "elsewhere.coterie.shop.svc.cluster.local"]);
   await expect(discover(NAME, { count: 2, servers })).rejects.toThrow(
     `expected a host of ${NAME} to be one such as coterie-2.coterie, which is member 2, got "elsewhere.coterie`,
@@ -80,7 +83,7 @@ test("what cannot be is one sentence", async () => {
   await expect(discover(NAME, { count: 2, servers: silent, signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
 });
 
-test("two hosts with one number are refused", async () => {
+test("rejects two hosts with one number", async () => {
   const { servers } = await serving([hostOf("1"), `${hostOf("01")}`]);
   await expect(discover(NAME, { count: 2, servers })).rejects.toThrow("with the number 1, got");
 });

@@ -1,4 +1,7 @@
-/** Who the members are, as DNS says: by the SRV records of a name, as a headless service of Kubernetes has them for its pods. */
+/**
+ * Finds the members through DNS, by looking up a name's SRV records. A headless service in Kubernetes has such records
+ * for its pods.
+ */
 import type { SrvRecord } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
@@ -8,14 +11,18 @@ import { realPlatform } from "../runtime/platform/real.ts";
 import { sleep } from "../runtime/platform/sleep.ts";
 import * as may from "./services/known-options.ts";
 
+/** Options for `discover()`. */
 export interface DiscoverOptions {
-  /** How many members found the cluster: those with the lowest ids. DNS is asked until it knows as many. */
+  /**
+   * The number of members that form the cluster initially. These are the ones with the lowest ids. The lookup is
+   * repeated until DNS lists this many.
+   */
   readonly count: number;
-  /** How long to ask. Default 60,000. */
+  /** The maximum time to keep trying, in milliseconds. Default: 60,000. */
   readonly timeoutMs?: number | undefined;
-  /** Aborted: it stops asking. */
+  /** Aborting it rejects the promise. */
   readonly signal?: AbortSignal | undefined;
-  /** Which servers are asked, such as `10.0.0.10:53`. Default: those of the system. */
+  /** The DNS servers to query, such as `10.0.0.10:53`. Default: the system's servers. */
   readonly servers?: readonly string[] | undefined;
 }
 
@@ -30,14 +37,16 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 const ASK_AGAIN_MS = 500;
 
 /**
- * The `members` of `join()`. A member's id is the number at the end of its host's first label, as a StatefulSet numbers its pods:
- * `coterie-2.coterie.shop.svc.cluster.local` is 2. Once the cluster is founded, the members' own list says who they are.
+ * Finds the `members` for `join()`. A member's id is the number at the end of its host's first label, which is how a
+ * StatefulSet numbers its pods: `coterie-2.coterie.shop.svc.cluster.local` is 2. Once the cluster has been founded, its
+ * own member list takes precedence.
  *
+ * @param name the DNS name with the SRV records
  * @example
  * const members = await discover("_members._tcp.coterie", { count: 3 });
  * const member = await join({ id: Number(process.env.HOSTNAME?.split("-").at(-1)), members, dataDir: "/data", tls });
- * @throws UsageError for options that cannot be, and `bad-host` for a host without a number, or two with one; EnvironmentError
- * `cannot-discover` if DNS does not know as many in time; the reason of `signal`.
+ * @throws UsageError if an option is invalid, `bad-host` if a host has no number or two hosts have the same number;
+ *   EnvironmentError `cannot-discover` if DNS does not list enough members in time; the reason of `signal`
  */
 export async function discover(name: string, options: DiscoverOptions): Promise<Record<NodeId, string>> {
   may.requireRule("the name of discover()", name, may.needed(may.text));
@@ -61,7 +70,7 @@ export async function discover(name: string, options: DiscoverOptions): Promise<
   }
 }
 
-/** `why`: DNS has said nothing of the name. It may later. */
+/** Queries DNS. If it has no answer for the name yet, `why` contains the reason. */
 async function ask(resolver: Resolver, name: string): Promise<{ found: readonly SrvRecord[]; why: string }> {
   try {
     return { found: await resolver.resolveSrv(name), why: "" };
@@ -84,7 +93,7 @@ function membersOf(name: string, records: readonly SrvRecord[]): Map<NodeId, str
     if ((members.get(id) ?? address) !== address)
       throw new UsageError(
         "bad-host",
-        `expected one host of ${name} with the number ${id}, got ${members.get(id)} and ${address}`,
+        `expected only one host of ${name} with the number ${id}, got ${members.get(id)} and ${address}`,
       );
     members.set(id, address);
   }

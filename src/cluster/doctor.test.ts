@@ -1,9 +1,10 @@
-/** What the doctor makes of what members say; test/e2e/doctor.test.ts has members that run. */
+/** Checks the doctor's findings for given answers of members. test/e2e/doctor.test.ts uses running members. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { type HostPort, parseHostPort } from "../runtime/host-port.ts";
-import { examine } from "./doctor.ts";
+import type { ServiceConfig } from "./config.ts";
+import { examine, type Patient } from "./doctor.ts";
 import type { Finding } from "./finding.ts";
 
 interface Said {
@@ -20,7 +21,10 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** An admin page that answers so, and then so, and so on, the last one again and again; members are taken to be there as well. */
+/**
+ * Starts an admin page with these answers, one after another; the last one is repeated. Its address also serves as the
+ * member's.
+ */
 async function page(...answers: readonly Said[]): Promise<string> {
   let asked = 0;
   const server = createServer((_request, response) => {
@@ -43,56 +47,63 @@ async function page(...answers: readonly Said[]): Promise<string> {
   return at;
 }
 
-/** Of these members, as the config has them. */
-async function findings(pages: Readonly<Record<number, string>>): Promise<readonly Finding[]> {
+/** Returns the findings for these members in the config. A member may have an address besides its admin address. */
+async function findings(
+  pages: Readonly<Record<number, string | { readonly address: string; readonly admin: string }>>,
+  more: Pick<Patient, "id"> & Partial<ServiceConfig> = { id: null },
+): Promise<readonly Finding[]> {
   const members = Object.fromEntries(
     Object.entries(pages).map(([id, at]) => {
-      const address = parseHostPort(at) as HostPort;
-      return [id, { address, admin: address }];
+      const [address, admin] = typeof at === "string" ? [at, at] : [at.address, at.admin];
+      return [id, { address: parseHostPort(address) as HostPort, admin: parseHostPort(admin) as HostPort }];
     }),
   );
-  const config = { cluster: "x", members, tls: null, limits: {}, dataDir: null, timing: "default" } as const;
+  const { id, ...fields } = more;
+  const config: ServiceConfig = {
+    ...{ cluster: "x", members, tls: null, limits: {}, dataDir: null, timing: "default" },
+    ...fields,
+  };
   const all: Finding[] = [];
-  for await (const finding of examine({ config, id: null, folder: null })) all.push(finding);
+  for await (const finding of examine({ config, id, folder: null })) all.push(finding);
   return all;
 }
 
 const of = (all: readonly Finding[], check: string): readonly Finding[] => all.filter((each) => each.check === check);
 
-test("members are counted by the list, not by the config: who votes, who is off it, and who is not in the config", async () => {
+test("counts members by the list, not by the config: voters, removed members, and members missing from the config", async () => {
   const list = { members: [1, 2, 4, 5, 6], voters: [1, 2, 4, 5] };
-  const gone = "127.0.0.1:1"; // Nobody listens there.
+  const gone = "127.0.0.1:1"; // No server listens there.
   const all = await findings({
     1: await page({ id: 1, ...list, leader: 2 }),
     2: await page({ id: 2, ...list, leader: 2 }),
     3: gone,
-    4: await page({ id: 4, members: [1, 2, 3, 4], leader: null }), // Behind.
+    4: await page({ id: 4, members: [1, 2, 3, 4], leader: null }), // This member lags behind.
     5: await page({ id: 5, ...list, leader: 2 }),
   });
-  expect(of(all, "members")).toMatchObject([{ verdict: "warning", found: "5 members, 4 of which vote: 1 may fail" }]);
+  expect(of(all, "members")).toMatchObject([{ verdict: "warning", found: "5 members, 4 voting: 1 may fail" }]);
   expect(of(all, "member 3")).toEqual([
     {
       check: "member 3",
       verdict: "ok",
-      found: "in this config and not on the list of members: it was removed, or has not been added yet",
+      found: "in this config but not in the member list: it was removed, or has not been added yet",
       advice: "",
     },
   ]);
   expect(of(all, "member 6")).toMatchObject([
-    { verdict: "ok", found: expect.stringContaining("takes connections") as string },
-    { verdict: "warning", found: "on the list of members and not in this config" },
+    { verdict: "ok", found: expect.stringContaining("accepts connections") as string },
+    { verdict: "warning", found: "in the member list but not in this config" },
   ]);
   expect(of(all, "cluster")).toMatchObject([{ verdict: "ok", found: expect.stringMatching(/^4 of 4 /) as string }]);
   expect(all.filter(({ verdict }) => verdict === "problem")).toEqual([]);
 });
 
-test("members that answer nothing are those of the config", async () => {
+test("uses the members of the config when none answers", async () => {
   const all = await findings({ 1: "127.0.0.1:1", 2: "127.0.0.1:1", 3: "127.0.0.1:1" });
   expect(of(all, "members")).toMatchObject([{ verdict: "ok", found: "3 members: 1 may fail" }]);
   expect(of(all, "member 3")).toMatchObject([{ verdict: "problem" }]);
 });
 
-test("a majority that knows no leader is looked at twice: then it is a problem, with what to do", async () => {
+test("checks twice for a leader of the log: then its absence is a problem, with advice", async () => {
   const electing = { members: [1, 2], leader: null };
   const elected = { ...electing, leader: 1 };
   const [soon, never] = await Promise.all([
@@ -109,26 +120,69 @@ test("a majority that knows no leader is looked at twice: then it is a problem, 
   expect(of(never, "leader of the log")).toMatchObject([
     {
       verdict: "problem",
-      found: "a majority is heard of, and no member knows of one",
+      found: "a majority is reachable, but no member knows who the leader is",
       advice: expect.stringContaining("empty their folders and start them without") as string,
     },
   ]);
 });
 
-test("members that keep no log have no leader of one to miss", async () => {
+test("expects no leader of members without a log", async () => {
   const all = await findings({ 1: await page({ id: 1, members: [1], leader: null, shared: null }) });
   expect(of(all, "leader of the log")).toEqual([]);
 });
 
-test("one that lacks a majority which others have is to be looked at; where none has one, members are to be started", async () => {
+test("advises to examine a member without a majority if others have one, and otherwise to start members", async () => {
   const [whole, alone] = [
     { members: [1, 2], leader: 1 },
     { members: [1, 2], leader: 1, hasQuorum: false },
   ];
   const one = await findings({ 1: await page({ id: 1, ...whole }), 2: await page({ id: 2, ...alone }) });
   expect(of(one, "majority")).toMatchObject([
-    { found: "not heard of by member 2", advice: expect.stringContaining("its log says") as string },
+    {
+      found: "not reachable from member 2",
+      advice: expect.stringContaining("the isolated member's log") as string,
+    },
   ]);
   const none = await findings({ 1: await page({ id: 1, ...alone }), 2: await page({ id: 2, ...alone }) });
   expect(of(none, "majority")).toMatchObject([{ advice: expect.stringContaining("start members") as string }]);
+});
+
+test("refers to their own machines for members with a loopback admin address elsewhere, even if another member answers", async () => {
+  const admin = await page({ id: 1, members: [1, 2], leader: 1 });
+  // Addresses of 203.0.113.0/24 are for documentation. No machine has them.
+  const all = await findings({ 1: { address: "203.0.113.1:7100", admin }, 2: { address: "203.0.113.2:7100", admin } });
+  const elsewhere = {
+    check: "member 2",
+    verdict: "warning",
+    found: `its admin address ${admin} is a loopback address`,
+    advice: "run doctor on that machine",
+  };
+  expect(of(all, "member 2")).toContainEqual(elsewhere);
+  expect(all.filter(({ advice }) => advice.includes("restart"))).toEqual([]);
+  const alone = await findings({ 2: { address: "203.0.113.2:7100", admin: "127.0.0.1:1" } });
+  expect(of(alone, "member 2")).toContainEqual({ ...elsewhere, found: elsewhere.found.replace(admin, "127.0.0.1:1") });
+});
+
+test("names the member that answers at the admin address of another one", async () => {
+  const admin = await page({ id: 1, members: [1, 2], leader: 1 });
+  const all = await findings({ 1: admin, 2: { address: "127.0.0.1:1", admin } });
+  expect(of(all, "member 2")).toContainEqual({
+    check: "member 2",
+    verdict: "problem",
+    found: `member 1 answers at its admin address ${admin}`,
+    advice: "correct the admin address in the config",
+  });
+});
+
+test("does not advise to renew certificates if there is no authority", async () => {
+  const file = (name: string): string => `/no-such-folder/${name}`;
+  const tls = { ca: file("ca.pem"), cert: file("node-{id}.pem"), key: file("node-{id}.key") };
+  const all = await findings({ 1: "127.0.0.1:1", 2: "127.0.0.1:1" }, { id: 1, tls });
+  expect(of(all, "certificate of 1")).toMatchObject([
+    {
+      verdict: "problem",
+      advice:
+        "copy this member's files and ca.pem here, or create the files for all members: coterie cert 1 2 --out /no-such-folder",
+    },
+  ]);
 });

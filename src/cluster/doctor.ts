@@ -1,4 +1,4 @@
-/** What may be wrong with a cluster, looked for from one machine: its config, names, links, certificates, disk, and what its members say. */
+/** Diagnoses a cluster from one machine: its config, names, links, certificates, disk, and the members' status. */
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import { existsSync } from "node:fs";
@@ -12,32 +12,39 @@ import { formatHostPort, type HostPort } from "../runtime/host-port.ts";
 import type { ServiceConfig } from "./config.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 import { type KnownList, listFindings, listFrom, placesOf } from "./listed-members.ts";
+import { isOnOtherLoopback } from "./other-machine.ts";
 import { type AskedMember, askMembers, type ServiceNode, statusFrom } from "./services-survey.ts";
 
+/** The cluster to examine. */
 export interface Patient {
   readonly config: ServiceConfig;
-  /** The member of this machine; null: none is looked into. */
+  /** The member on this machine. Null if no member is examined. */
   readonly id: NodeId | null;
-  /** Its folder; null: none is known. */
+  /** The member's folder. Null if unknown. */
   readonly folder: string | null;
 }
 
 const PATIENCE_MS = 2_000;
-/** Within which members elect a leader of the log, also patient ones. */
+/**
+ * How long to wait before requesting the status again. Members elect a leader of the log within this time, even with
+ * `patient` timing.
+ */
 const LOOK_AGAIN_MS = 3_000;
 const DAY_MS = 86_400_000;
 const EXPIRES_SOON_DAYS = 30;
-/** docs/deploy.md says that a member needs as much. */
+/** The free space that docs/operate/deploy.md requires. */
 const WANTED_FREE_BYTES = 2 ** 30;
 const WRITES = 32;
 const WRITE_BYTES = 4_096;
-/** Members renew leases of 0.4 s: a disk or a process that stands still for so long costs what is held. */
+/** Members renew leases of 0.4 s, so a member whose disk or process pauses for longer may lose its locks. */
 const SLOW_MS = 20;
 const TOO_SLOW_MS = 100;
 const WATCHED_MS = 1_000;
 const LOOK_EVERY_MS = 5;
 
-/** Looks at everything, one thing after the other: what takes the disk or the processor must not disturb what is measured. */
+/**
+ * Runs all checks one after another, so that their load on the disk and processor does not distort the measurements.
+ */
 export async function* examine(patient: Patient): AsyncGenerator<Finding> {
   const { config, id, folder } = patient;
   const asked = await answersOf(config);
@@ -45,13 +52,22 @@ export async function* examine(patient: Patient): AsyncGenerator<Finding> {
   yield size(list);
   yield* await Promise.all(placesOf(config, list).map(({ member, address }) => link(member, address, id)));
   yield* listFindings(config, list);
-  yield* await standing(config, asked, list);
+  yield* await standing(patient, asked, list);
   if (config.tls !== null) yield* await certificates(config, id);
   if (folder !== null) yield* await disk(folder);
   if (id !== null) yield await stalls();
 }
 
-/** Where a majority is heard of and nobody knows a leader of the log, a second time: they may be about to elect one. */
+/** Runs the checks that need no config: the disk that contains a folder, and the processor. */
+export async function* examineMachine(folder: string): AsyncGenerator<Finding> {
+  yield* await disk(folder);
+  yield await stalls();
+}
+
+/**
+ * Requests the status of all members. If a majority is running but no member knows who leads the log, requests the
+ * status again, since the members may be about to elect a leader.
+ */
 async function answersOf(config: ServiceConfig): Promise<readonly AskedMember[]> {
   const asked = await askMembers(config, PATIENCE_MS);
   const { nodes } = statusFrom(config, asked);
@@ -63,39 +79,37 @@ async function answersOf(config: ServiceConfig): Promise<readonly AskedMember[]>
 const isLeaderless = (nodes: readonly ServiceNode[]): boolean =>
   nodes.some(({ hasQuorum }) => hasQuorum === true) && nodes.every(({ leader }) => leader === null);
 
-/** How many members there are. */
 function size({ members, voters }: KnownList): Finding {
   const count = voters.length;
   const bears = Math.ceil(count / 2) - 1;
-  const vote = count === members.length ? "" : `, ${count} of which vote`;
+  const vote = count === members.length ? "" : `, ${count} voting`;
   const found = `${members.length} ${members.length === 1 ? "member" : "members"}${vote}: ${bears} may fail`;
-  if (count === 1)
-    return warning("members", found, "give it two more, on other machines, if it is to outlive a failure");
+  if (count === 1) return warning("members", found, "add two members on other machines to tolerate a failure");
   if (count % 2 === 0)
-    return warning("members", found, `${count - 1} would bear as many failures, and ${count + 1} one more`);
+    return warning(
+      "members",
+      found,
+      `${count - 1} members would tolerate the same number of failures, and ${count + 1} members one more`,
+    );
   return ok("members", found);
 }
 
-/** Whether the name of a member leads somewhere, and somebody listens there. */
+/** Checks whether a member's name resolves and its address accepts connections. */
 async function link(member: NodeId, address: HostPort, own: NodeId | null): Promise<Finding> {
   const check = `member ${member}`;
   const at = formatHostPort(address);
   const host = await lookup(address.host).catch((error: unknown) => error as NodeJS.ErrnoException);
   if (host instanceof Error)
-    return problem(
-      check,
-      `${address.host} leads nowhere (${host.code})`,
-      "give it a name that this machine can look up",
-    );
+    return problem(check, `cannot resolve ${address.host} (${host.code})`, "use a name that this machine can resolve");
   const code = await dialled(address);
-  if (code === null) return ok(check, `${at} takes connections`);
-  const what = code === "ETIMEDOUT" ? "does not answer" : `takes no connections (${code})`;
+  if (code === null) return ok(check, `${at} accepts connections`);
+  const what = code === "ETIMEDOUT" ? "does not answer" : `does not accept connections (${code})`;
   const start = `start it: coterie node --id ${member}`;
   if (member === own) return warning(check, `${at} ${what}`, start);
-  return problem(check, `${at} ${what}`, `${start}; or a firewall is between`);
+  return problem(check, `${at} ${what}`, `${start}; or check for a firewall`);
 }
 
-/** Null where somebody listens, or why not. */
+/** Returns null if the address accepts connections, or else the error code. */
 function dialled({ host, port }: HostPort): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: PATIENCE_MS });
@@ -109,36 +123,41 @@ function dialled({ host, port }: HostPort): Promise<string | null> {
   });
 }
 
-const ASK_NEARER = "ask from a machine that reaches their admin addresses";
+const ASK_NEARER = "run doctor on a machine that can reach their admin addresses";
 
-/** Of a process that is stopped or busy, its machine still takes connections, and nothing answers. */
-async function silence(id: NodeId, { members }: ServiceConfig): Promise<readonly Finding[]> {
-  const { admin } = members[id] as ServiceConfig["members"][number];
-  if ((await dialled(admin)) !== null) return [];
-  const found = `${formatHostPort(admin)} takes connections and does not answer within ${PATIENCE_MS / 1_000} s`;
-  return [
-    problem(
-      `member ${id}`,
-      found,
-      "look whether its process is stopped or busy (state T or R in ps), and start it again",
-    ),
-  ];
+/**
+ * Determines why a member does not answer, if possible. If a process is stopped or busy, its machine still accepts
+ * connections, but nothing answers.
+ */
+async function silence({ id, other }: AskedMember, { config, id: own }: Patient): Promise<readonly Finding[]> {
+  const place = config.members[id] as ServiceConfig["members"][number];
+  const [check, at] = [`member ${id}`, formatHostPort(place.admin)];
+  if (id !== own && (await isOnOtherLoopback(place)))
+    return [warning(check, `its admin address ${at} is a loopback address`, "run doctor on that machine")];
+  if (other !== null) {
+    const who = `member ${other.id}${other.cluster === config.cluster ? "" : ` of cluster ${other.cluster}`}`;
+    return [problem(check, `${who} answers at its admin address ${at}`, "correct the admin address in the config")];
+  }
+  if ((await dialled(place.admin)) !== null) return [];
+  const found = `${at} accepts connections but does not answer within ${PATIENCE_MS / 1_000} s`;
+  return [problem(check, found, "check whether its process is stopped or busy (state T or R in ps), and restart it")];
 }
 
-/** What members say of themselves on their admin pages. */
+/** Checks the members' status, as reported by their admin pages. */
 async function standing(
-  config: ServiceConfig,
+  patient: Patient,
   answers: readonly AskedMember[],
   list: KnownList,
 ): Promise<readonly Finding[]> {
-  const { nodes } = statusFrom(config, answers);
+  const { nodes } = statusFrom(patient.config, answers);
   const asked = nodes.filter(({ id, admin }) => admin !== null && list.members.includes(id));
   if (asked.length === 0)
-    return [warning("cluster", "no member can be asked", "give members an admin address with a port in the config")];
+    return [warning("cluster", "no member has an admin address with a port", "set an admin address in the config")];
   const alive = asked.filter((node) => node.alive);
-  const said = `${alive.length} of ${asked.length} members that have an admin address answer`;
+  const said = `${alive.length} of ${asked.length} members with an admin address answer`;
   const silent = asked.filter((node) => !node.alive);
-  const silences = (await Promise.all(silent.map(({ id }) => silence(id, config)))).flat();
+  const unanswered = answers.filter(({ id }) => silent.some((each) => each.id === id));
+  const silences = (await Promise.all(unanswered.map((each) => silence(each, patient)))).flat();
   if (alive.length === 0) return [warning("cluster", said, ASK_NEARER), ...silences];
   const all: Finding[] = [];
   const alone = alive.filter(({ hasQuorum }) => hasQuorum === false);
@@ -146,10 +165,10 @@ async function standing(
     all.push(
       problem(
         "majority",
-        `not heard of by ${named(alone)}`,
+        `not reachable from ${named(alone)}`,
         alone.length === alive.length
-          ? "start members until a majority runs, each with its own folder"
-          : "others hear of one: its log says what keeps it from them, such as a certificate, or a firewall is between",
+          ? "start members until a majority is running, each with its own folder"
+          : "other members can reach a majority: look for the cause in the isolated member's log, such as a rejected certificate, or check for a firewall",
       ),
     );
   all.push(leader(alive));
@@ -168,50 +187,57 @@ function leader(alive: readonly ServiceNode[]): Finding {
   if (isLeaderless(alive))
     return problem(
       check,
-      "a majority is heard of, and no member knows of one",
-      "members' logs say what they wait for; if all were started for the first time with existing: true (--existing), nobody has founded a cluster: stop them, empty their folders and start them without",
+      "a majority is reachable, but no member knows who the leader is",
+      "the members' logs name the obstacle; if all were started for the first time with existing: true (--existing), no cluster has been founded: stop them, empty their folders and start them without it",
     );
   const leaders = [...new Set(alive.map(({ leader }) => leader))];
-  if (leaders.includes(null)) return warning(check, "some member knows of none", "ask again in a second");
-  if (leaders.length > 1) return warning(check, `they name ${leaders.join(" and ")}`, "ask again in a second");
+  if (leaders.includes(null)) return warning(check, "not all members know the leader", "run doctor again in a second");
+  if (leaders.length > 1)
+    return warning(check, `members name ${leaders.join(" and ")}`, "run doctor again in a second");
   return ok(check, `member ${leaders[0]}`);
 }
 
 const named = (nodes: readonly { readonly id: NodeId }[]): string =>
   `${nodes.length === 1 ? "member" : "members"} ${nodes.map(({ id }) => id).join(", ")}`;
 
-/** Of the member of this machine, or of all whose files are here. */
+/** Checks the certificate of the member on this machine, or of all members whose files are on this machine. */
 async function certificates({ tls, members }: ServiceConfig, own: NodeId | null): Promise<readonly Finding[]> {
   if (tls === null) return [];
   const isHere = (id: NodeId): boolean => existsSync(tls.cert.replaceAll("{id}", String(id)));
   const ids = own === null ? Object.keys(members).map(Number).filter(isHere) : [own];
-  if (ids.length === 0) return [warning("certificates", "none are on this machine", "say which member this is: --id")];
-  return Promise.all(ids.map((id) => certificate(tls, id)));
+  if (ids.length === 0)
+    return [warning("certificates", "none are on this machine", "name this machine's member with --id")];
+  const all = `coterie cert ${Object.keys(members).join(" ")} --out ${dirname(tls.cert)}`;
+  const absent = `copy this member's files and ca.pem here, or create the files for all members: ${all}`;
+  return Promise.all(ids.map((id) => certificate(tls, id, absent)));
 }
 
-async function certificate(tls: NonNullable<ServiceConfig["tls"]>, id: NodeId): Promise<Finding> {
+/** @param absent the advice if this machine does not have the authority's certificate */
+async function certificate(tls: NonNullable<ServiceConfig["tls"]>, id: NodeId, absent: string): Promise<Finding> {
   const check = `certificate of ${id}`;
-  const anew = `coterie cert ${id} --renew --out ${dirname(tls.cert)}`;
+  const renewal = `coterie cert ${id} --renew --out ${dirname(tls.cert)}`;
   try {
     const found = await readTls(tls, id);
     if (found === null) return ok(check, "none is needed");
     const own = new X509Certificate(found.cert);
     const days = Math.floor((Date.parse(own.validTo) - Date.now()) / DAY_MS);
     if (!certificatesIn(found.ca).some((authority) => own.verify(authority.publicKey)))
-      return problem(check, "another authority has signed it", anew);
-    if (!isKeyOf(own, found.key)) return problem(check, "the key is of another certificate", anew);
+      return problem(check, "it was signed by another authority", renewal);
+    if (!isKeyOf(own, found.key)) return problem(check, "the key belongs to another certificate", renewal);
     if (own.checkHost(`node-${id}`) === undefined)
-      return problem(check, `it does not carry the name node-${id}`, `${anew}: others take it for no member`);
-    if (days < 0) return problem(check, `it ran out ${-days} days ago`, anew);
+      return problem(check, `it does not have the name node-${id}`, `${renewal}: other members reject it`);
+    if (days < 0) return problem(check, `it expired ${-days} days ago`, renewal);
     if (days < EXPIRES_SOON_DAYS)
-      return warning(check, `it runs out in ${days} days`, `${anew}; members read it while they run`);
+      return warning(check, `it expires in ${days} days`, `${renewal}; running members reload it`);
     return ok(check, `valid for ${days} days`);
   } catch (error) {
-    return problem(check, (error as Error).message, anew);
+    return problem(check, (error as Error).message, existsSync(tls.ca) ? renewal : absent);
   }
 }
 
-/** Of a bundle, such as while one authority replaces another. */
+/**
+ * Returns the certificates in a bundle. It may contain several, for example when one authority is replacing another.
+ */
 const certificatesIn = (bundle: string): readonly X509Certificate[] =>
   (bundle.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [bundle]).map(
     (each) => new X509Certificate(each),
@@ -222,7 +248,7 @@ function isKeyOf(certificate: X509Certificate, key: string): boolean {
   return createPublicKey(createPrivateKey(key)).export(form).equals(certificate.publicKey.export(form));
 }
 
-/** Whether the folder can be written, has room, and is quick. */
+/** Checks whether the folder is writable, has space, and is fast. */
 async function disk(folder: string): Promise<readonly Finding[]> {
   const file = join(folder, ".doctor");
   try {
@@ -231,9 +257,9 @@ async function disk(folder: string): Promise<readonly Finding[]> {
     const times = await syncTimes(file);
     return [room(folder, bavail * bsize), speed(times)];
   } catch (error) {
-    return [problem("folder", (error as Error).message, `let the member write into ${folder}`)];
+    return [problem("folder", (error as Error).message, `let the member write to ${folder}`)];
   } finally {
-    await rm(file, { force: true }).catch(() => {}); // What kept it from being written has been said.
+    await rm(file, { force: true }).catch(() => {}); // The reason has already been reported.
   }
 }
 
@@ -242,7 +268,7 @@ function room(folder: string, bytes: number): Finding {
   return bytes < WANTED_FREE_BYTES ? warning("folder", found, "a journal may take 1 GiB") : ok("folder", found);
 }
 
-/** Milliseconds that writing and syncing took, ascending. */
+/** Returns the duration of each write and sync in milliseconds, ascending. */
 async function syncTimes(path: string): Promise<readonly number[]> {
   const file = await open(path, "w");
   try {
@@ -261,13 +287,13 @@ async function syncTimes(path: string): Promise<readonly number[]> {
 
 function speed(times: readonly number[]): Finding {
   const [median, worst] = [times[Math.floor(times.length / 2)] as number, times.at(-1) as number];
-  const found = `fdatasync takes ${median.toFixed(1)} ms, at worst ${worst.toFixed(1)} of ${times.length}`;
-  const advice = "what is acknowledged waits for it, and leases do: take a local disk, and give it to few";
+  const found = `fdatasync takes ${median.toFixed(1)} ms, at worst ${worst.toFixed(1)} ms in ${times.length} writes`;
+  const advice = "acknowledgments and leases wait for the disk: use a fast local disk that few other programs use";
   if (median > TOO_SLOW_MS) return problem("disk", found, advice);
   return median > SLOW_MS || worst > TOO_SLOW_MS ? warning("disk", found, advice) : ok("disk", found);
 }
 
-/** Whether this machine lets a process run when it wants to. */
+/** Checks whether this machine schedules processes without long delays. */
 async function stalls(): Promise<Finding> {
   let [last, longest] = [performance.now(), 0];
   const until = last + WATCHED_MS;
@@ -277,7 +303,8 @@ async function stalls(): Promise<Finding> {
     longest = Math.max(longest, now - last - LOOK_EVERY_MS);
     last = now;
   }
-  const found = `a process waited for it ${longest.toFixed(0)} ms at most, within a second`;
-  const advice = 'members that stand still lose what they hold: give them more of it, or timing: "patient"';
+  const found = `a process waited up to ${longest.toFixed(0)} ms for the processor during one second`;
+  const advice =
+    'members that are not scheduled in time lose their locks: give them more CPU time, or set timing: "patient"';
   return longest > TOO_SLOW_MS ? warning("processor", found, advice) : ok("processor", found);
 }

@@ -1,6 +1,6 @@
 /**
- * What a member does when its protocol has proof that a node lies: it counts that, and says it once of each node. The protocol
- * itself goes on without the liar, or beside it.
+ * Handles proofs that a node is Byzantine: counts them, and logs one line for each such node. The protocol itself
+ * continues.
  */
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
@@ -12,23 +12,23 @@ interface Exposure {
   readonly what: string;
 }
 
-/** Of the events by which protocols name a liar; null: none of those. */
+/** Returns the node that a protocol's event exposes, or null for other events. */
 function exposureIn(event: Tagged): Exposure | null {
   const said = unwrapped(event);
   switch (said.type) {
     case "exposed":
       return {
         liar: said.liar as NodeId,
-        what: `what no correct node signs, about sequence number ${said.sequence} in view ${said.view}`,
+        what: `it signed contradictory statements about sequence number ${said.sequence} in view ${said.view}`,
       };
     case "cheated":
-      return { liar: said.player as NodeId, what: `what proves that it has cheated (${said.how})` };
+      return { liar: said.player as NodeId, what: `there is proof that it has cheated (${said.how})` };
     default:
       return null;
   }
 }
 
-/** For a host, as what it tells events to. */
+/** Returns a listener for a host's events. */
 export const exposedLiars =
   (counts: Counts, log: Log) =>
   (event: Tagged): void => {
@@ -36,5 +36,5 @@ export const exposedLiars =
     if (exposure === null) return;
     const { liar, what } = exposure;
     count(counts.exposed, String(liar));
-    log.once(`exposed ${liar}`, `node ${liar} lies: there is ${what}`, { event: "exposed", peer: liar });
+    log.once(`exposed ${liar}`, `node ${liar} is Byzantine: ${what}`, { event: "exposed", peer: liar });
   };

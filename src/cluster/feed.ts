@@ -1,101 +1,120 @@
 /**
- * What `coterie up` and the studio page say to each other. The page listens to `GET /api/feed` (server-sent events, each
- * one `FeedEvent` as JSON) and acts by `POST /api/act` (one `Act` as JSON; 200 `{}`, or 4xx `{ "error": sentence }`).
+ * The messages between `coterie up` and the studio page. The page listens to `GET /api/feed` (server-sent events, each
+ * a `FeedEvent` as JSON) and sends actions to `POST /api/act` (an `Act` as JSON; the response is 200 with `{}`, or 4xx
+ * with `{ "error": sentence }`).
  */
 import type { NodeId, View } from "../core/protocol.ts";
 import type { Spans, Topology } from "../protocols/presentation.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 
+/** An event from the server to the page. */
 export type FeedEvent =
-  /** The first event of every connection: how things stand, and the last minute. `networks` ends with the present one. */
+  /**
+   * The first event of every connection: the current state and the last minute. The last element of `networks` is the
+   * current network.
+   */
   | {
       readonly type: "snapshot";
       readonly cluster: ClusterPicture;
       readonly networks: readonly NetworkPeriod[];
       readonly entries: readonly TraceEntry[];
     }
-  /** Something about the processes or the links changed. */
+  /** A process or link has changed. */
   | { readonly type: "cluster"; readonly cluster: ClusterPicture }
-  /** New trace entries, in batches. Within one node they are in order; across nodes they may be late by a little. */
+  /**
+   * New trace entries, in batches. Entries from the same node are in order. Entries from different nodes may be
+   * slightly out of order.
+   */
   | { readonly type: "trace"; readonly entries: readonly TraceEntry[] };
 
+/** The state of a cluster as the page shows it. */
 export interface ClusterPicture {
   readonly name: string;
   readonly protocol: string;
-  /** The server's clock in milliseconds of the Unix epoch, so that a page with another clock can align itself. */
+  /** The server's clock in milliseconds since the Unix epoch. A page whose clock differs adjusts to it. */
   readonly now: number;
-  /** Whether `up` starts a dead process again by itself. */
+  /** Whether `up` restarts crashed processes. */
   readonly restarts: boolean;
-  /** The members run elsewhere: nothing here may start, kill or pause them. */
+  /** Whether the members run elsewhere. If so, the studio cannot start, kill or pause them. */
   readonly isAttached: boolean;
   /** Whether links can be cut, slowed down and made to lose messages. */
   readonly takesFaults: boolean;
   readonly nodes: readonly NodePicture[];
   readonly network: NetworkPicture;
-  /** Since when the network is like that, by the server's clock. */
+  /** When the current state of the network began, according to the server's clock. */
   readonly networkSince: number;
-  /** The place of the ink of each message, by full names such as `election.answer`. */
+  /** The index of each message's color, keyed by the message's full name, such as `election.answer`. */
   readonly inks: Readonly<Record<string, number>>;
-  /** Which states of its nodes last and are drawn. */
+  /** The node states to draw as spans. */
   readonly spans: Spans;
-  /** How things stand, in a sentence of the protocol's own; null where it has none that pictures tell. */
+  /**
+   * The protocol's own summary of the current state. Null if the protocol has none, or if it cannot be computed from
+   * the views.
+   */
   readonly headline?: string | null;
-  /** How its nodes stand to each other, and what the literature says that it costs; absent for what is not in the registry. */
+  /** How the nodes are arranged, and the published message costs. Absent for protocols that are not in the registry. */
   readonly presented?: Presented;
 }
 
+/** How the page presents runs of the protocol. */
 export interface Presented {
   readonly topology: Topology;
-  /** The ids of the nodes in the order in which they stand: on a ring, clockwise. */
+  /** The node ids in display order; on a ring, clockwise. */
   readonly rows: readonly NodeId[];
-  /** Short names of messages that carry what a node can have. */
+  /** Short names of the messages that carry an object that a node can hold, such as a token. */
   readonly carriers: readonly string[];
-  /** What its family does: of it the messages are counted. */
+  /** The protocol family's unit of work. Messages are counted per unit. */
   readonly work: "election" | "entry" | "multicast" | "decision" | null;
   readonly costs: readonly { readonly when: string; readonly count: number }[];
 }
 
-/** What the network was like from a moment on, until the next one. */
+/** A state of the network, which lasts until the next one begins. */
 export interface NetworkPeriod {
   readonly since: number;
   readonly network: NetworkPicture;
 }
 
+/** The state of a node as the page shows it. */
 export interface NodePicture {
   readonly id: NodeId;
   readonly pid: number | null;
-  /** Where the other nodes reach it, `host:port`. */
+  /** The address at which the other nodes reach this one, `host:port`. */
   readonly address: string;
-  /** The base URL of its admin pages. */
+  /** The base URL of the node's admin pages. */
   readonly admin: string;
   readonly process: "starting" | "running" | "paused" | "exited";
-  /** How the last process ended, in words such as "killed by SIGKILL". */
+  /** How the node's last process ended, such as "killed by SIGKILL". */
   readonly exit: string | null;
-  /** The latest picture of its state; null before the first one and after an exit. */
+  /** The latest view of the node's state. Null before the first view and after the process exits. */
   readonly view: View | null;
-  /** How it lies, where it was started so. */
+  /** The node's Byzantine behavior, if it was started with one. */
   readonly byzantine?: string;
-  /** The commands that its protocol takes from outside, such as "election.call". */
+  /** The commands that the node's protocol accepts, such as "election.call". */
   readonly commands: readonly string[];
 }
 
+/** Faults of the network between the nodes. */
 export interface NetworkPicture {
-  /** Links cut in that direction. A link cut both ways stands here twice. */
+  /** Links that are cut, each in one direction. A link that is cut in both directions is listed twice. */
   readonly cuts: readonly (readonly [from: NodeId, to: NodeId])[];
-  /** The probability that a message is dropped, 0 … 1. */
+  /** The probability that a message is dropped, from 0 to 1. */
   readonly dropRate: number;
-  /** Extra delay of each message, drawn between the two. */
+  /** The range of the extra delay added to each message. */
   readonly delayMs: readonly [min: number, max: number];
 }
 
+/** A request from the page. */
 export type Act =
   | { readonly type: "kill" | "restart" | "pause" | "resume"; readonly node: NodeId }
-  /** Cuts or mends the link between two nodes, both ways. */
+  /** Cuts or mends the link between two nodes, in both directions. */
   | { readonly type: "cut" | "mend"; readonly nodes: readonly [NodeId, NodeId] }
-  /** Cuts every link between different groups and mends those within. Who is in no group is alone. */
+  /**
+   * Cuts every link between different groups and mends the links within each group. A node that is in no group is
+   * isolated.
+   */
   | { readonly type: "split"; readonly groups: readonly (readonly NodeId[])[] }
-  /** Mends every link and clears drops and delays. */
+  /** Mends every link and clears drop rates and delays. */
   | { readonly type: "heal" }
   | { readonly type: "link-conditions"; readonly dropRate: number; readonly delayMs: readonly [number, number] }
-  /** Hands a command to a node's protocol, such as `election.call`. */
+  /** Sends a command to a node's protocol, such as `election.call`. */
   | { readonly type: "command"; readonly node: NodeId; readonly command: string };

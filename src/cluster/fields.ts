@@ -1,14 +1,17 @@
-/** What somebody wrote as an object of named fields: a file, or the body of a request. */
+/** Validates untrusted objects with named fields, such as a file or the body of a request. */
 import { unexpected } from "../core/errors.ts";
+import { suggestion } from "../core/suggestion.ts";
 
+/** An object that has not been validated yet. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 export const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * What is wrong with it as a whole, in a sentence; null if nothing is. A misspelt field comes before one that is missing because of it.
- * @param within before the name of a field of it, such as `limits.`.
+ * Describes the first structural problem in a sentence, or returns null. An unknown field is reported first, since a
+ * misspelled field also looks like a missing one.
+ * @param within the prefix for field names, such as `limits.`
  */
 export function strayField(
   value: unknown,
@@ -16,5 +19,6 @@ export function strayField(
 ): string | null {
   if (!isFields(value)) return unexpected(what, expected, value);
   const stray = Object.keys(value).find((name) => !known.includes(name));
-  return stray === undefined ? null : unexpected(`${within}${stray}`, "absent", value[stray]);
+  if (stray === undefined) return null;
+  return `${unexpected(`${within}${stray}`, "absent", value[stray])}${suggestion(stray, known)}`;
 }

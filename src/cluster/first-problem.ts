@@ -1,11 +1,14 @@
-/** What zod found wrong, in the one form in which Coterie says so. Schemas carry what they expect as their message. */
+/** Converts zod errors to Coterie's error messages. Each schema's own message names the expected value. */
 import type { z } from "zod";
 import { unexpected } from "../core/errors.ts";
 
 type Path = readonly PropertyKey[];
 type Issue = z.core.$ZodIssue;
 
-/** The sentence about the first problem; `whole` names the value itself. */
+/**
+ * Returns a sentence about the first problem.
+ * @param whole the name for the value as a whole
+ */
 export function firstProblem(error: z.ZodError, input: unknown, whole: string): string {
   const issue = firstOf(error.issues);
   if (issue === undefined) return error.message;
@@ -16,10 +19,10 @@ export function firstProblem(error: z.ZodError, input: unknown, whole: string): 
 }
 
 function firstOf(issues: readonly Issue[]): Issue | undefined {
-  // A misspelt field is refused before the one that is missing because of it.
+  // Report an unknown field first, since a misspelled field also looks like a missing one.
   const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
   if (issue?.code !== "invalid_union") return issue;
-  // If less is wrong with it as one of the forms than as any other, it was meant as that.
+  // Assume that the variant with the fewest problems was meant, unless several variants tie.
   const [nearest, next] = issue.errors.toSorted((a, b) => a.length - b.length);
   const isMeant = nearest !== undefined && nearest.length > 0 && nearest.length < (next?.length ?? 0);
   const inner = isMeant ? firstOf(nearest) : undefined;

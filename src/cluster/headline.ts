@@ -1,14 +1,20 @@
-/** What the live page gets of a protocol's presentation: which states it draws, and a sentence that tells how things stand. */
+/**
+ * The parts of a protocol's presentation that the live page uses: the states that it draws as spans, and a summary of
+ * the current state.
+ */
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
 import { type Family, protocolNamed, protocolNames, type Scene, type Spans } from "../protocols/index.ts";
 import { ledView, rowsOf } from "../protocols/presentation.ts";
 import type { NodePicture, Presented } from "./feed.ts";
 
-/** In these what was delivered, decided or suspected counts, and no picture tells that. */
+/** Families whose summary depends on events (deliveries, decisions, suspicions), which views do not contain. */
 const TOLD_BY_EVENTS: ReadonlySet<string> = new Set(["multicast", "consensus", "commit", "membership"]);
 
-/** `events` are all that there have been, or null where that is not known. Null where it takes those, and for what is not in the registry. */
+/**
+ * @param events all events so far, or null if unknown
+ * @returns null if the summary needs events that are unknown, or if the protocol is not in the registry
+ */
 export function headlineOf(
   protocol: string,
   nodes: readonly NodePicture[],
@@ -23,7 +29,7 @@ export function headlineOf(
   return presentation.headline({ nodes: shown, events: events ?? [] });
 }
 
-/** What is not in the registry may hold a section as the protocols do that are. */
+/** Returns the states to draw as spans. A protocol that is not in the registry may have critical sections too. */
 export function spansOf(protocol: string): Spans {
   if (!protocolNames.includes(protocol)) return { spans: "section", term: "epoch" };
   const { spans, term } = protocolNamed(protocol).presentation;
@@ -38,7 +44,9 @@ const works: Readonly<Record<Family["name"], Presented["work"]>> = {
   membership: null,
 };
 
-/** What does not change: it is told once. Absent for what is not in the registry. */
+/**
+ * Returns the parts that never change, which are sent only once. Undefined for protocols that are not in the registry.
+ */
 export function presentedOf(
   protocol: string,
   nodes: readonly NodeId[],
@@ -61,7 +69,10 @@ export function presentedOf(
 
 const conditions = { starting: "down", exited: "down", paused: "paused", running: "up" } as const;
 
-/** All that was emitted, in little room: of those alike at one node the last one, and how many they were. */
+/**
+ * The events emitted by all nodes, stored compactly. If a node emits several events with the same type and subject,
+ * only the last one is retained, with a count.
+ */
 export class ToldEvents {
   readonly #last = new Map<string, Scene["events"][number]>();
 
@@ -73,7 +84,7 @@ export class ToldEvents {
     const { type, node: about } = unwrapped(event);
     const key = JSON.stringify([node, type, typeof about === "number" ? about : null]);
     const times = (this.#last.get(key)?.times ?? 0) + 1;
-    this.#last.delete(key); // It stands where the last one does.
+    this.#last.delete(key); // Move it to the end, to keep entries in order of their last occurrence.
     this.#last.set(key, { node, event, times });
   }
 }

@@ -1,4 +1,4 @@
-/** HTTP with a program on our side, bounded in time and in size: one short exchange in JSON, or something long. */
+/** An HTTP client that limits time and size: short JSON exchanges, and downloads. */
 import { type IncomingMessage, request } from "node:http";
 import { request as secureRequest } from "node:https";
 import { EnvironmentError } from "../core/errors.ts";
@@ -10,17 +10,17 @@ export interface Exchange {
   readonly body?: object;
   readonly timeoutMs: number;
   readonly token?: string | undefined;
-  /** PEM; for `https` URLs. */
+  /** PEM-encoded certificates and key, for `https` URLs. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
 }
 
 export interface Answer {
   readonly status: number;
-  /** Undefined where the answer was no JSON. */
+  /** The parsed JSON. Undefined if the response was not JSON. */
   readonly body: unknown;
 }
 
-/** @throws EnvironmentError if nobody answers in time. */
+/** @throws EnvironmentError if the server does not answer in time */
 export function exchange(url: string, { method = "GET", body, timeoutMs, token, tls = {} }: Exchange): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const text = body === undefined ? "" : JSON.stringify(body);
@@ -32,7 +32,7 @@ export function exchange(url: string, { method = "GET", body, timeoutMs, token, 
       call.destroy();
       reject(new EnvironmentError("no-answer", `${url.replace(/\?.*/, "")} does not answer: ${reason}`, { cause }));
     };
-    // No connection is kept: the process behind a kept one may have died and come back since.
+    // Connections are not reused, because the server process may have crashed and restarted between requests.
     const ask = url.startsWith("https:") ? secureRequest : request;
     const call = ask(url, { method, headers, agent: false, ...tls }, (response) => {
       const chunks: Buffer[] = [];
@@ -49,19 +49,24 @@ export function exchange(url: string, { method = "GET", body, timeoutMs, token, 
     call.on("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.message, error));
     call.on("close", () => {
       clearTimeout(deadline);
-      fail("the connection was closed"); // Changes nothing where the answer has been given.
+      fail("the connection was closed"); // Has no effect once the response is complete.
     });
     call.end(text);
   });
 }
 
+/** A request for a long response. */
 export interface Download extends Omit<Exchange, "method" | "body"> {
   readonly signal: AbortSignal;
-  /** Takes what comes next. Nothing more is asked for before that. */
+  /** Processes the next chunk. The download waits until this resolves. */
   take(chunk: Buffer): Promise<unknown>;
 }
 
-/** What is too long to be held. @returns null once all has been taken, or what it was refused with. @throws EnvironmentError; the reason of `signal` */
+/**
+ * Downloads a response that is too large to hold in memory.
+ * @returns null once it is complete, or the error response
+ * @throws EnvironmentError; the reason of `signal`
+ */
 export async function download(url: string, { timeoutMs, token, tls = {}, ...of }: Download): Promise<Answer | null> {
   const { signal, take } = of;
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };

@@ -1,4 +1,4 @@
-/** Joins a cluster: from here on, elections, locks and channels by name, on the members themselves and nothing else. */
+/** Joins a cluster, whose members provide named elections, locks, shared state and channels. */
 import { setMaxListeners } from "node:events";
 import type { EnvironmentError } from "../core/errors.ts";
 import { CertificateRenewal, type Pems } from "../runtime/certificate-files.ts";
@@ -32,12 +32,15 @@ import { listeners } from "./services/on-abort.ts";
  *   dataDir: "./data",
  *   tls: { ca: "ca.pem", cert: "node-{id}.pem", key: "node-{id}.key" },
  * });
- * @throws UsageError for options that cannot be; EnvironmentError if an address or the folder is taken, or if a
- * certificate or the journal cannot be read, or `wrong-members` if the journal knows another list of members; the reason of
- * `signal` if it is aborted before this process is a member. Then nothing is left open.
+ * @throws UsageError if an option is invalid; EnvironmentError if an address or the folder is in use, if a certificate
+ *   or the journal cannot be read, or `wrong-members` if the journal contains a different member list; the reason of
+ *   `signal` if it is aborted before this process is a member. After an error, nothing is left open
  */
 export function join(options: JoinOptions): Promise<Member>;
-/** The same calls over an engine that others run, such as `postgres({ url })` of `coterie/engines/postgres`: docs/engines.md. */
+/**
+ * Connects to an external engine, such as `postgres({ url })` from `coterie/engines/postgres`, with the same API. See
+ * docs/guide/engines.md.
+ */
 export function join(options: EngineJoinOptions): Promise<EngineMember>;
 export async function join(options: JoinOptions | EngineJoinOptions): Promise<Member | EngineMember> {
   if (!hasEngine(options)) return joinOn(realPlatform, options);
@@ -46,26 +49,26 @@ export async function join(options: JoinOptions | EngineJoinOptions): Promise<Me
   return options.engine.join(realPlatform, options);
 }
 
-/** As they are told apart, before either is looked at. */
+/** Distinguishes the two kinds of options before either is validated. */
 export const hasEngine = (options: JoinOptions | EngineJoinOptions): options is EngineJoinOptions =>
   may.isObject(options) && (options as Partial<EngineJoinOptions>).engine !== undefined;
 
 const engine = may.needed({
-  wanted: "one made by a function of coterie/engines/…, such as etcd({ endpoints })",
+  wanted: "the result of a function from coterie/engines/…, such as etcd({ endpoints })",
   accepts: (value) => may.isObject(value) && typeof (value as Partial<ExternalEngine>).join === "function",
 });
 
-/** The same, on a platform of one's choice. */
+/** Runs `join()` on a given platform. */
 export async function joinOn(platform: Platform, options: JoinOptions): Promise<Member> {
   requireJoinOptions(options);
-  clientPlaceOf(options); // Before anything is opened.
+  clientPlaceOf(options); // Check the options before anything is opened.
   etcdPlaceOf(options);
   listeners.allowMany = (many) => setMaxListeners(0, many);
   const { signal } = options;
   signal?.throwIfAborted();
   const membership = await membershipOf(platform, options);
   signal?.throwIfAborted();
-  const failure = new AbortController(); // The journal may fail before there is a member.
+  const failure = new AbortController(); // The journal may fail before the member exists.
   const journal = await journalOf(options.dataDir, membership, (error) => failure.abort(error));
   const member = await opened({ ...membership, journal }, options);
   const clients = await serveClients(member, membership, options);
@@ -79,7 +82,7 @@ export async function joinOn(platform: Platform, options: JoinOptions): Promise<
   return member;
 }
 
-/** Of links to members, of the clients' port and of the admin pages, for as long as it is a member. */
+/** Renews the certificates for links, the clients' port and the admin pages as long as the member runs. */
 function renewCertificates(
   member: JoinedMember,
   door: ClientServer | null,
@@ -99,7 +102,7 @@ function renewCertificates(
   });
 }
 
-/** What there is before the journal has been opened. */
+/** The membership options that are known before the journal is opened. */
 type Unopened = Omit<Membership, "journal" | "identity" | "founders" | "known">;
 
 async function serveClients(
@@ -126,7 +129,8 @@ async function serveClients(
 async function serveEtcd(member: JoinedMember, { config, counts, log }: Unopened, options: JoinOptions): Promise<void> {
   const { id, state, cluster: members } = member;
   const keyspace = new KeyspaceClient(state.host);
-  const leases = new LeaseClock(state.host, keyspace); // The leader has leases end, whether it serves etcd's API or not.
+  // The leader expires leases even if it does not serve etcd's API.
+  const leases = new LeaseClock(state.host, keyspace);
   const address = etcdPlaceOf(options);
   if (address === null) return;
   try {

@@ -1,4 +1,4 @@
-/** What a member's folder keeps, read while nobody may write to it: of a member that is lost, stopped, or runs elsewhere. */
+/** Reads a member's folder when no member is writing to it, because the member is lost, stopped or runs elsewhere. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
@@ -9,7 +9,7 @@ import { storedChunk } from "../runtime/journal/chunk-files.ts";
 import type { GroupRecord } from "../runtime/journal/group-memory.ts";
 import { codecOf } from "../runtime/wire.ts";
 
-/** One journal as it stands in its file: which may be in use, as each record in it was durable before it counted. */
+/** The content of a journal file. The file may be in use, since each record was durable before it took effect. */
 export interface KeptJournal {
   readonly folder: string;
   readonly id: NodeId;
@@ -17,9 +17,10 @@ export interface KeptJournal {
   readonly group: GroupRecord;
   readonly slots: ReadonlyMap<string, { readonly shape: ShapeNode; readonly records: readonly AnyRecord[] }>;
 }
+/** A record from any protocol. */
 export type AnyRecord = Readonly<Record<string, unknown>>;
 
-/** @throws UsageError `folder-in-use` */
+/** @throws UsageError `folder-in-use` if the folder contains a journal */
 export function requireEmpty(folder: string): void {
   let names: readonly string[] = [];
   try {
@@ -30,17 +31,20 @@ export function requireEmpty(folder: string): void {
   if (names.length === 0) return;
   throw new UsageError(
     "folder-in-use",
-    `expected ${folder} to be empty or not to be there, and it is not: name another, or move what is in it away`,
+    `expected ${folder} to be empty or absent: use another folder, or move its contents elsewhere`,
   );
 }
 
-/** @param code of the refusal. @throws UsageError for another folder; EnvironmentError for one that cannot be read */
+/**
+ * @param code the error code for a refusal
+ * @throws UsageError if the folder is not a member's; EnvironmentError if it cannot be read
+ */
 export function readKept(folder: string, code: string): KeptJournal {
   const slots = readSlots(folder);
   const group = slots.get("group")?.records[0] as unknown as GroupRecord | undefined;
   const owner = /^member (\d+) of (.+)$/s.exec(String(slots.get("owner")?.records[0]?.owner));
   if (group === undefined || owner === null || !slots.has("members"))
-    throw new UsageError(code, `expected ${folder} to be the dataDir of a member of join(), and it is not`);
+    throw new UsageError(code, `expected ${folder} to be the dataDir of a member started with join(), but it is not`);
   return { folder, id: Number(owner[1]), cluster: owner[2] as string, group, slots };
 }
 
@@ -61,7 +65,8 @@ function readSlots(folder: string): KeptJournal["slots"] {
     if (kind === "declare") {
       const declaration = readDeclaration(payload);
       const before = declared.get(slot)?.name;
-      if (before !== undefined && before !== declaration.name) slots.delete(before); // Which was given up.
+      // The slot now has a different name, so its records under the old name are obsolete.
+      if (before !== undefined && before !== declaration.name) slots.delete(before);
       declared.set(slot, declaration);
       slots.set(declaration.name, { shape: declaration.shape, records: [] });
       continue;

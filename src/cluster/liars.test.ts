@@ -1,6 +1,6 @@
 /**
- * Members that lie, among members that do not, over TCP: every algorithm of the registry beside every way to lie. An honest
- * member never fails, keeps answering, and holds back no more than its limits.
+ * Runs Byzantine members among honest ones, over TCP: every algorithm of the registry with every behavior. An honest
+ * member must never fail, must keep answering, and must not buffer more than its limits.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -37,7 +37,7 @@ interface Honest {
 
 const ROUNDS = 10;
 
-/** Runs four members, one of them Byzantine, and gives each a command of every kind that it offers, in each round. */
+/** Runs four members, one of them Byzantine. In each round, gives each a command of every kind that it offers. */
 async function beside(protocol: string, behaviour: BehaviourName, liar: number): Promise<void> {
   const ports = await freePorts(IDS.length);
   cluster += 1;
@@ -79,7 +79,7 @@ async function beside(protocol: string, behaviour: BehaviourName, liar: number):
         if ((await post(`${admin}/command`, command)).ok) taken += 1;
       }
     }
-    await sleep(20); // Between rounds, so that messages arrive.
+    await sleep(20); // Let messages arrive between rounds.
   }
   expect(failures).toEqual([]);
   for (const { id, admin, lines } of honest) {
@@ -94,22 +94,24 @@ async function beside(protocol: string, behaviour: BehaviourName, liar: number):
 const post = (url: string, body: object): Promise<Response> =>
   fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 
-describe("a member that lies makes no other fail", () => {
+describe("a Byzantine member never makes another member fail", () => {
   test.each([
     ["raft", "equivocate"],
     ["epoch-bully", "adversary"],
     ["isis", "flood"],
   ] as const)("%s, %s", (protocol, behaviour) => beside(protocol, behaviour, 3));
 
-  // Each forgery is a new message that all pass on, to the forger too: traffic without end, and no member has time for a test.
+  // Whether every member relays each forged message, which then reaches the forger again. The endless traffic would
+  // leave members no time for a test.
   const isStorm = (protocol: string, behaviour: string): boolean =>
     protocol === "reliable-multicast" && ["forge", "adversary"].includes(behaviour);
   const all = protocolNames
     .flatMap((protocol) => behaviours.map((behaviour) => [protocol, behaviour] as const))
     .filter(([protocol, behaviour]) => !isStorm(protocol, behaviour));
-  // The first node leads or coordinates in many protocols, the last in others; simulated runs have either for each pair.
+  // The first node leads or coordinates in many protocols, and the last one in others. In simulated runs, either can be
+  // Byzantine in each combination.
   const liars = all.map(([protocol, behaviour], at) => [protocol, behaviour, at % 2 === 0 ? 0 : 3] as const);
-  // Every protocol with one behavior, and every behavior with several protocols.
+  // Selects every protocol with one behavior, and every behavior with several protocols.
   const isOfDiagonal = (protocol: string, behaviour: (typeof behaviours)[number]): boolean =>
     (protocolNames.indexOf(protocol) + 1) % behaviours.length === behaviours.indexOf(behaviour);
   const [diagonal, others] = [true, false].map((isIn) =>
@@ -120,7 +122,7 @@ describe("a member that lies makes no other fail", () => {
   test.each(others)(title, { tags: ["larger"] }, beside);
 });
 
-test("says so in its log and in its status", async () => {
+test("names its behavior in its log and in its status", async () => {
   const [port] = (await freePorts(1)) as [number];
   const config = parseConfig({ cluster: "liars", protocol: "bully", members: { 5: `127.0.0.1:${port}` } }, ".");
   const lines: string[] = [];
@@ -131,7 +133,7 @@ test("says so in its log and in its status", async () => {
   });
   closing({ close: () => member.stop() });
   expect(lines).toEqual([
-    "this member lies (forge: sends in the place of each message another, made of what it has seen), seed 7",
+    "this member is Byzantine (forge: replaces each message with one made of values that it has seen), seed 7",
   ]);
   expect(await (await fetch(`${member.admin}/status`)).json()).toMatchObject({ id: 5, byzantine: "forge" });
 });

@@ -1,18 +1,22 @@
-/** The list of members as those say that run, beside the members of a config: one may know what the other does not. */
+/** Compares the running members' member list with a config. Each may contain members that the other lacks. */
 import type { NodeId } from "../core/protocol.ts";
 import { type HostPort, parseHostPort } from "../runtime/host-port.ts";
 import type { ServiceConfig } from "./config.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 import type { AskedMember } from "./services-survey.ts";
 
+/** The member list as running members report it. */
 export interface KnownList {
   readonly members: readonly NodeId[];
   readonly voters: readonly NodeId[];
-  /** Where those are that the one which was asked is linked with. */
+  /** The addresses of the members that the answering member is connected to. */
   readonly addresses: ReadonlyMap<NodeId, string>;
 }
 
-/** As the leader of the log has it, or who knows of one; where none does, as a member's journal has it, or the config. */
+/**
+ * Returns the list from the leader of the log or, failing that, from any member that has one. If there is no such
+ * member, returns the list in a member's journal or in the config.
+ */
 export function listFrom({ members }: ServiceConfig, asked: readonly AskedMember[]): KnownList {
   const answers = asked.flatMap(({ known }) => known ?? []);
   const teller =
@@ -25,12 +29,12 @@ export function listFrom({ members }: ServiceConfig, asked: readonly AskedMember
   const voters = teller?.voters.filter((id) => ids.includes(id)) ?? [];
   return {
     members: sorted,
-    voters: voters.length === 0 ? sorted : voters, // An older member does not say it.
+    voters: voters.length === 0 ? sorted : voters, // Older members omit the voters.
     addresses: new Map(teller?.peers.map(({ id, address }) => [id, address])),
   };
 }
 
-/** Of each on the list, where the config says that it is, or the list. */
+/** Returns the address of each member on the list, from the config or, failing that, from the list. */
 export function placesOf(
   config: ServiceConfig,
   { members, addresses }: KnownList,
@@ -41,20 +45,20 @@ export function placesOf(
   });
 }
 
-/** In which members the two differ. */
+/** Reports differences between the config and the list. */
 export function listFindings(config: ServiceConfig, { members }: KnownList): readonly Finding[] {
   const configured = Object.keys(config.members).map(Number);
   const off = configured.filter((id) => !members.includes(id));
   const missing = members.filter((id) => !configured.includes(id));
   return [
     ...off.map((id) =>
-      ok(`member ${id}`, "in this config and not on the list of members: it was removed, or has not been added yet"),
+      ok(`member ${id}`, "in this config but not in the member list: it was removed, or has not been added yet"),
     ),
     ...missing.map((id) =>
       warning(
         `member ${id}`,
-        "on the list of members and not in this config",
-        "add it to this config: doctor and status do not ask it otherwise",
+        "in the member list but not in this config",
+        "add it to this config; otherwise, doctor and status do not query it",
       ),
     ),
   ];

@@ -1,6 +1,6 @@
 /**
- * A cluster of real processes on this machine, and their supervisor. Whatever happens to a process, from here or from
- * outside, is an ordinary event: it is noticed, told, and repaired where that was asked for.
+ * A cluster of real processes on this machine, and their supervisor. It detects and reports every change to a process,
+ * no matter who caused it, and restarts processes if configured to do so.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
@@ -32,53 +32,54 @@ import {
 } from "./local/wanted-network.ts";
 import type { ClusterConfig } from "./protocol-config.ts";
 
-/** An agreement counts when it has stood for so long: who starts last may call one more election. */
+/** How long an agreement must last to count, since the last member to start may call one more election. */
 const SETTLED_FOR_MS = 250;
-/** When all agree for so long that nobody leads, the protocol waits for somebody to call an election. */
+/** If no member knows of a leader for this long, the protocol needs a command to call an election. */
 const LEADERLESS_FOR_MS = 1_500;
 const READY_WITHIN_MS = 15_000;
-/** A large cluster shares the machine's few cores while it starts. */
+/** Additional startup time per member, since the members of a large cluster share few cores. */
 const READY_WITHIN_MS_PER_MEMBER = 1_000;
-/** Who does not answer within this counts as not alive. */
+/** A member that does not answer within this time is reported as not alive. */
 const ALIVE_WITHIN_MS = 300;
 const STOP_WITHIN_MS = 1_500;
 const KILL_WITHIN_MS = 2_000;
-/** How long an act waits for the members to have done it. */
+/** How long an action waits for the members to complete it. */
 const ACT_WITHIN_MS = 1_000;
 const LOOK_AGAIN_MS = 10;
-/** Nobody reads sentences that change more often. */
+/** The minimum interval between changes to the summary, so that people can read it. */
 const HEADLINE_EVERY_MS = 250;
 const NEVER = Number.POSITIVE_INFINITY;
 
 export interface LocalClusterOptions {
   readonly config: ClusterConfig;
   readonly launch: Launch;
-  /** Whether a dead process is started again. */
+  /** Whether to restart processes that crash. */
   readonly restarts: boolean;
   readonly caretaker: Caretaker;
-  /** Called when the cluster is ready, and for everything that happens after that. */
+  /** Called when the cluster is ready, and for every later event. */
   readonly onEvent: (event: LifecycleEvent) => void;
   readonly log: (node: NodeId, line: string) => void;
-  /** Who lies, and how. */
+  /** Byzantine behaviors, keyed by member. */
   readonly liars?: Readonly<Record<NodeId, string>>;
-  /** Of their choices. */
+  /** The seed for the Byzantine members' choices. */
   readonly seed?: number;
-  /** Where the members' traces are written to; null where nobody wants that. */
+  /** Records the members' traces. Null if nothing is recorded. */
   readonly recorder: Recorder | null;
 }
 
 export interface ClusterStatus {
   readonly cluster: string;
   readonly protocol: string;
-  /** Whether its members have a leader to know of; false as well while none of them answers. */
+  /** Whether the protocol has leaders. Also false if no member answers. */
   readonly hasLeaders: boolean;
   readonly nodes: readonly ClusterNodeStatus[];
 }
 
+/** The status of one node. */
 export interface ClusterNodeStatus {
   readonly id: NodeId;
   readonly pid: number | null;
-  /** The process exists and answered just now. */
+  /** Whether the process exists and has just answered. */
   readonly alive: boolean;
   readonly leader: NodeId | null;
   readonly term: number | null;
@@ -86,20 +87,21 @@ export interface ClusterNodeStatus {
   readonly process: "starting" | "running" | "paused" | "exited";
   readonly address: string;
   readonly admin: string;
-  /** How it lies, where it was started so. */
+  /** The node's Byzantine behavior, if it was started with one. */
   readonly byzantine?: string;
-  /** The members with which it has no link, and why. */
+  /** The peers that the node exchanges no messages with, and why. */
   readonly refusals: readonly Refused[];
 }
 
+/** Starts, supervises and stops the processes of a cluster. */
 export class LocalCluster {
   readonly #options: LocalClusterOptions;
   readonly trace = new RecentTrace();
-  /** Counts the changes of the picture. */
+  /** Incremented on each change to the picture. */
   revision = 0;
   readonly #members = new Map<NodeId, LocalMember>();
   #network: NetworkPicture = healthyNetwork;
-  /** What the network was like in the last minute and is now. */
+  /** The states of the network during the last minute, ending with the current one. */
   networks: readonly NetworkPeriod[] = [{ since: wallClock(), network: healthyNetwork }];
   readonly #inks: Readonly<Record<string, number>>;
   readonly #presented: ReturnType<typeof presentedOf>;
@@ -110,10 +112,10 @@ export class LocalCluster {
   readonly #waiting: (() => void)[] = [];
   #leader: NodeId | null = null;
   #phase: "starting" | "ready" | "stopping" = "starting";
-  /** Nothing is told before that. */
+  /** Whether the cluster has become ready at least once. Events are reported only after that. */
   #wasReady = false;
   #stopped: Promise<void> | null = null;
-  /** Looks which processes are paused. */
+  /** Checks periodically which processes are paused. */
   readonly #looks = new RegularLooks(() => this.#look(), lookEveryMs);
   readonly #disagreement = new DisagreementWatch((opinions) => this.#tell({ event: "disagreement", opinions }));
 
@@ -170,15 +172,19 @@ export class LocalCluster {
     };
   }
 
-  /** Calls back on every new trace entry and every change of the picture. Returns what ends that. */
+  /**
+   * Calls the listener on every new trace entry and every change to the picture.
+   * @returns a function that removes the listener
+   */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * Starts every member and waits until all answer, agree and stay with it. Returns early, with false, if `stop` was called meanwhile.
-   * @throws EnvironmentError if that takes too long or a member dies.
+   * Starts every member and waits until all of them answer and have agreed for a while. Returns false early if `stop`
+   * is called in the meantime.
+   * @throws EnvironmentError if startup takes too long or a member dies
    */
   async start(): Promise<boolean> {
     for (const member of this.#members.values()) member.start();
@@ -191,7 +197,7 @@ export class LocalCluster {
       if (dead !== undefined)
         throw new EnvironmentError(
           "not-ready",
-          `the cluster did not become ready because of node ${dead.id}: ${dead.exit}; its log says why`,
+          `the cluster did not become ready because of node ${dead.id}: ${dead.exit}; see its log`,
         );
       if (Date.now() > deadline) throw new EnvironmentError("not-ready", this.#whatIsMissing(withinMs));
       settledAt = dueWhile(isSettled(this.picture.nodes), settledAt, SETTLED_FOR_MS);
@@ -212,7 +218,10 @@ export class LocalCluster {
     return Object.keys(this.#options.liars ?? {}).length > 0;
   }
 
-  /** Nobody leads, and somebody may still call an election; or some lie, so that the others may never agree. */
+  /**
+   * Whether startup can succeed without a leader, either because the protocol elects none until a command calls an
+   * election, or because some members are Byzantine, so the others may never agree.
+   */
   #needsNoLeader(): boolean {
     const { nodes } = this.picture;
     return isLeaderless(nodes) || (this.#hasLiars && areUp(nodes));
@@ -223,16 +232,16 @@ export class LocalCluster {
     return this.#hasLiars && seed !== undefined ? { seed } : {};
   }
 
-  /** Asks every member at once how it is. */
+  /** Requests the status of all members. */
   async status(): Promise<ClusterStatus> {
     const { cluster, protocol } = this.#options.config;
-    await this.#looks.now(); // Who is paused cannot answer: there is no need to wait for it.
+    await this.#looks.now(); // A paused process cannot answer, so do not wait for it.
     let hasLeaders = false;
     const asked = [...this.#members.values()].map(async (member): Promise<ClusterNodeStatus> => {
       const { id, address, admin } = member;
       const canAnswer = member.state === "running" || member.state === "starting";
       const answer = canAnswer ? await askStatus(admin, id, ALIVE_WITHIN_MS) : null;
-      // It may have died while the answer was on its way, and a stranger may answer in its place.
+      // The process may have died in the meantime, and a different program may have answered on its port.
       const status = answer !== null && answer.pid === member.pid ? answer : null;
       hasLeaders ||= status?.view.leader !== undefined;
       const { leader = null, term = null, role = null, refusals = [] } = status ?? {};
@@ -243,7 +252,7 @@ export class LocalCluster {
     return { cluster, protocol, hasLeaders, nodes };
   }
 
-  /** @throws UsageError if the act makes no sense now, EnvironmentError if a member does not answer. */
+  /** @throws UsageError if the action is not possible now; EnvironmentError if a member does not answer */
   async act(act: Act): Promise<void> {
     if (this.#phase === "stopping") throw new UsageError("bad-act", "expected a running cluster, but it is stopping");
     switch (act.type) {
@@ -266,13 +275,13 @@ export class LocalCluster {
     }
   }
 
-  /** Stops every process, also paused ones, and gives those a moment that want to say goodbye. */
+  /** Stops every process, including paused ones, after a grace period for a clean exit. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stopAll();
     return this.#stopped;
   }
 
-  /** Kills every process at once. `stop` resolves soon after. */
+  /** Kills every process immediately. `stop` resolves shortly afterwards. */
   kill(): void {
     for (const member of this.#members.values()) member.stop("SIGKILL");
   }
@@ -359,7 +368,9 @@ export class LocalCluster {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  /** What is delivered or decided changes no picture, but may change the sentence. */
+  /**
+   * Updates the summary, after a delay, if a delivery or decision has changed it. The rest of the picture is the same.
+   */
   #reconsider(): void {
     this.#reconsidering ??= setTimeout(() => {
       this.#reconsidering = null;
@@ -383,7 +394,7 @@ export class LocalCluster {
     while (!isTrue() && Date.now() < deadline) await this.#nextChange(deadline - Date.now());
   }
 
-  /** Resolves when the picture has changed. New trace entries do not count: there may be thousands of them. */
+  /** Resolves when the picture has changed. New trace entries do not count, since there may be thousands of them. */
   #nextChange(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, Math.max(0, withinMs));
@@ -397,14 +408,17 @@ export class LocalCluster {
   #whatIsMissing(withinMs: number): string {
     const { nodes } = this.picture;
     const silent = nodes.filter(({ process, view }) => process !== "running" || view === null).map(({ id }) => id);
-    const views = nodes.map(({ id, view }) => `node ${id} follows ${view?.leader ?? "nobody"}`).join(", ");
+    const views = nodes.map(({ id, view }) => `node ${id} follows ${view?.leader ?? "no leader"}`).join(", ");
     const missing =
       silent.length > 0 ? `no answer from node ${silent.join(", ")}` : `no agreement on a leader: ${views}`;
-    return `the cluster is not ready after ${withinMs / 1_000} s (${missing}): fewer members may suit this machine better`;
+    return `the cluster is not ready after ${withinMs / 1_000} s (${missing}): try fewer members on this machine`;
   }
 }
 
-/** When what has been true since `due` was set will have been so for `forMs`; never, if it is not true now. */
+/**
+ * Returns the time at which the condition will have been true for `forMs`, or infinity if it is false.
+ * @param due the previous result
+ */
 function dueWhile(isTrue: boolean, due: number, forMs: number): number {
   return isTrue ? Math.min(due, Date.now() + forMs) : NEVER;
 }

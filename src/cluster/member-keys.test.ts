@@ -18,7 +18,7 @@ test("each member signs with its own key, and the others verify", () => {
   expect(one.isSigned(1, "text", two.sign("text"))).toBe(false);
 });
 
-test("a key is made once, for its owner alone", () => {
+test("makes a key once, readable by its owner only", () => {
   makeKeys(files, [1]);
   const signature = readKeys(files, 1, [1]).sign("text");
   makeKeys(files, [1, 2]);
@@ -26,7 +26,7 @@ test("a key is made once, for its owner alone", () => {
   expect(statSync(join(folder, "1", "signing.key")).mode & 0o777).toBe(0o600);
 });
 
-test("what cannot be used is refused by its name", () => {
+test("names a key that cannot be used", () => {
   makeKeys(files, [1, 2]);
   const missing = join(folder, "3.pub");
   expect(() => readKeys(files, 1, [1, 2, 3])).toThrow(
@@ -34,19 +34,19 @@ test("what cannot be used is refused by its name", () => {
   );
   const rsa = generateKeyPairSync("rsa", { modulusLength: 1_024 }).publicKey;
   writeFileSync(missing, rsa.export({ type: "spki", format: "pem" }));
-  expect(() => readKeys(files, 1, [1, 2, 3])).toThrow(`expected the key in ${missing} to be of Ed25519, got "rsa"`);
+  expect(() => readKeys(files, 1, [1, 2, 3])).toThrow(`expected the key in ${missing} to be an Ed25519 key, got "rsa"`);
   expect(() => readKeys({ own: join(folder, "2", "signing.key"), all: files.all }, 1, [1, 2])).toThrow(
     "to be the private key of member 1",
   );
 });
 
-test("whether a protocol signs is seen in the shapes of its messages", () => {
+test("the shapes of a protocol's messages show whether it signs", () => {
   expect(needsKeys(protocolNamed("raft").node())).toBe(false);
   expect(needsKeys(protocolNamed("byzantine-generals").node())).toBe(false);
   expect(needsKeys(protocolNamed("byzantine-generals").variants.signed?.model() as never)).toBe(true);
 });
 
-test("a config says where they are, relative to its folder", () => {
+test("a config names the keys, relative to its folder", () => {
   const sound = { cluster: "demo", protocol: "bully", members: { 0: "127.0.0.1:7401" } };
   const keys = { own: "keys/{id}.key", all: "/etc/keys/{id}.pub" };
   expect(parseConfig({ ...sound, keys }, "/etc/coterie").keys).toEqual({

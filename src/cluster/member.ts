@@ -1,4 +1,4 @@
-/** One member of a cluster, running in this process: protocol, transport, admin pages. */
+/** A member that runs a single protocol in this process, with its transport and admin pages. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
 import type { NodeId, Tagged, Vocabulary } from "../core/protocol.ts";
@@ -8,7 +8,7 @@ import { type BehaviourName, behaviourSummaries, byzantine, onProcesses } from "
 import { protocolNamed } from "../protocols/index.ts";
 import { withPositions } from "../protocols/presentation.ts";
 import type { NodeStatus } from "../runtime/admin-pages.ts";
-import { formatHostPort } from "../runtime/host-port.ts";
+import { formatHostPort, isLoopback } from "../runtime/host-port.ts";
 import type { Log } from "../runtime/log.ts";
 import { readKeys } from "../runtime/member-keys.ts";
 import { linksOf, networkMetrics, traceListeners } from "../runtime/metric-table.ts";
@@ -20,18 +20,22 @@ import { transportPlaces } from "./config.ts";
 import { exposedLiars } from "./exposed-liars.ts";
 import type { ClusterConfig } from "./protocol-config.ts";
 
+/** A running member. */
 export interface Member {
-  /** Where the other members reach this one, `host:port`. */
+  /** The address at which the other members reach this one, `host:port`. */
   readonly address: string;
-  /** The base URL of its admin pages. */
+  /** The base URL of the member's admin pages. */
   readonly admin: string;
-  /** Gives what it runs a command. @throws UsageError if it is none of its commands */
+  /**
+   * Sends a command to the member's protocol.
+   * @throws UsageError if the protocol has no such command
+   */
   command(command: Tagged & Readonly<Record<string, unknown>>): void;
   /** Closes every connection and listener. */
   stop(): Promise<void>;
 }
 
-/** How a member lies, and the seed that its choices come from. */
+/** A Byzantine behavior, and the seed for its choices. */
 export interface Liar {
   readonly behaviour: BehaviourName;
   readonly seed: number;
@@ -39,17 +43,17 @@ export interface Liar {
 
 export interface MemberOptions {
   readonly log: Log;
-  /** Lets `PUT /faults` drop, delay and cut this member's messages. Off unless somebody asks for it. */
+  /** Enables `PUT /faults`, which drops, delays or blocks this member's messages. Default: false. */
   readonly faultInjector?: boolean;
-  /** It lies. Absent: it is honest. */
+  /** The member's Byzantine behavior. Absent if the member is honest. */
   readonly liar?: Liar;
-  /** Called when the protocol violates its own invariants: the process must not go on. */
+  /** Called when the protocol violates its own invariants. The process must then stop. */
   readonly onFatal: (error: Error) => void;
 }
 
 /**
  * Starts member `id`.
- * @throws UsageError, EnvironmentError if an address is taken, a certificate cannot be read or its journal not be opened.
+ * @throws UsageError; EnvironmentError if an address is in use, or if a certificate or the journal cannot be read
  */
 export async function runMember(config: ClusterConfig, id: NodeId, options: MemberOptions): Promise<Member> {
   const place = placeOf(id, config);
@@ -90,6 +94,7 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
     const peers = () => transport.peers;
     const admin = await serveAdmin({
       address: place.admin,
+      isReadOnly: !isLoopback(place.admin.host),
       status,
       missing: () => {
         const open = transport.peers.filter(({ link }) => link === "open").length;
@@ -104,10 +109,13 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
       counts,
     });
     if (liar !== undefined)
-      log.warn(`this member lies (${liar.behaviour}: ${behaviourSummaries[liar.behaviour]}), seed ${liar.seed}`, {
-        event: "byzantine",
-        ...liar,
-      });
+      log.warn(
+        `this member is Byzantine (${liar.behaviour}: ${behaviourSummaries[liar.behaviour]}), seed ${liar.seed}`,
+        {
+          event: "byzantine",
+          ...liar,
+        },
+      );
     await node.start();
     return {
       address,
@@ -121,7 +129,7 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
   }
 }
 
-/** Chance that comes from a seed: what the member chooses, and the times that it draws. */
+/** Returns a platform with seeded randomness, for the member's choices and its random timeouts. */
 function seededPlatform(seed: number, id: NodeId): Pick<Platform, "clock" | "timers" | "random"> {
   const drawn = random(seed).stream(`node ${id}`);
   const { clock, timers, random: chance } = realPlatform;
@@ -136,7 +144,7 @@ function placeOf(id: NodeId, { members }: ClusterConfig): ClusterConfig["members
 
 type CommandShapes = Readonly<Record<string, Readonly<Record<string, ShapeNode>>>>;
 
-/** The commands that the protocol takes, such as `election.call`, each with the names of its fields. */
+/** Returns the protocol's commands, such as `election.call`, with the names of their fields. */
 function commandNames(shapes: CommandShapes): Record<string, string[]> {
   return Object.fromEntries(
     Object.entries(shapes).flatMap(([type, { body, ...fields }]) =>

@@ -1,4 +1,7 @@
-/** A proof of cheating as a file that anybody can verify: what was signed, and the public keys of all players. */
+/**
+ * Proofs of cheating as files that anyone can verify. A file contains the signed statements and all players' public
+ * keys.
+ */
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { isNodeId } from "../core/per-node.ts";
@@ -12,22 +15,34 @@ import { isFields } from "./fields.ts";
 const FORMAT = "coterie proof of cheating";
 const VERSION = 1;
 const MAX_PLAYERS = 64;
-/** The PEM of an Ed25519 key has about a hundred. */
+/** The PEM encoding of an Ed25519 key has about 100 characters. */
 const pem = text(1_000);
 const gameName = text(100);
 
+/** The content of a proof file. */
 export interface ProofFile {
+  /** The name of the game that the statements belong to. */
   readonly game: string;
-  /** PEM, by player. */
+  /** Public keys as PEM, keyed by player. */
   readonly keys: Readonly<Record<NodeId, string>>;
+  /** The signed statements that convict a player. */
   readonly proof: Proof;
 }
 
-/** @param keys the public keys of all players, as PEM */
+/**
+ * Encodes a proof file.
+ *
+ * @param file `keys` are the public keys of all players, as PEM
+ * @returns the text of the file, as JSON
+ */
 export const proofFile = ({ game, keys, proof }: ProofFile): string =>
   `${JSON.stringify({ format: FORMAT, version: VERSION, game, keys, proof }, null, 2)}\n`;
 
-/** @throws UsageError that names what is wrong with the file. */
+/**
+ * Parses a proof file.
+ *
+ * @throws UsageError `bad-proof` that names the problem
+ */
 export function readProofFile(content: string): ProofFile {
   let file: unknown;
   try {
@@ -42,7 +57,7 @@ export function readProofFile(content: string): ProofFile {
   const wrong = problem(gameName, game, "game") ?? problem(proofShape, proof, "proof");
   if (wrong !== null) throw refusal(wrong);
   if (!isFields(keys) || !Object.keys(keys).every(isNodeId) || Object.keys(keys).length > MAX_PLAYERS)
-    throw refusal(unexpected("keys", `an object with the key of each of at most ${MAX_PLAYERS} players`, keys));
+    throw refusal(unexpected("keys", `an object with a key for each of at most ${MAX_PLAYERS} players`, keys));
   for (const [player, key] of Object.entries(keys)) {
     const stray = problem(pem, key, `keys.${player}`);
     if (stray !== null) throw refusal(stray);
@@ -50,7 +65,14 @@ export function readProofFile(content: string): ProofFile {
   return { game: game as string, keys: keys as Record<NodeId, string>, proof: proof as Proof };
 }
 
-/** What the statements in a file come to, under the keys in it. @throws UsageError for keys that are none */
+/**
+ * Verifies the statements in a file, using the keys in it.
+ *
+ * @returns the convicted player and the reason; `culprit` is null if the proof is not conclusive
+ * @example
+ * const { culprit, why } = verdictOnFile(readProofFile(await readFile("proof.json", "utf8")));
+ * @throws UsageError `bad-proof` if a key is invalid
+ */
 export function verdictOnFile({ game, keys, proof }: ProofFile): Verdict {
   const known = new Map(Object.entries(keys).map(([player, key]) => [Number(player), keyOf(player, key)]));
   return verdictOn(proof, { game, players: [...known.keys()], signatures: publicSignatures(known) });

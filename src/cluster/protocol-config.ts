@@ -1,38 +1,53 @@
-/** The file of a cluster that runs one protocol of the registry. */
+/** The config file of a cluster that runs a single protocol from the registry. */
 import { resolve } from "node:path";
 import { protocolNamed } from "../protocols/index.ts";
 import { type KeyFiles, needsKeys } from "../runtime/member-keys.ts";
 import { type ClusterPlaces, parsePlaces, readWith, refusal, requireFields, requirePath, wrong } from "./config.ts";
 import { type Fields, isFields } from "./fields.ts";
 
+/** The config of a cluster that runs a single protocol. */
 export interface ClusterConfig extends ClusterPlaces {
-  /** A name of the registry. */
+  /** The protocol's name in the registry. */
   readonly protocol: string;
   /** The protocol's own options. */
   readonly options: object;
-  /** What members sign with, where what they run signs; absent: nothing. */
+  /** The members' signing keys, if the protocol signs messages. */
   readonly keys?: KeyFiles;
 }
 
-/** @throws UsageError that names the file and the field. */
+const MAX_MEMBERS = 128;
+
+/** @throws UsageError that names the file and the field */
 export const readConfig = (file: string): ClusterConfig => readWith(parseConfig, file);
 
 /**
- * Checks what a config file has. Paths in it are relative to `folder`.
- * @throws UsageError that names the field.
+ * Validates the content of a config file. Paths in it are relative to `folder`.
+ * @throws UsageError that names the field
  */
 export function parseConfig(value: unknown, folder: string): ClusterConfig {
-  const config = parsePlaces(value, folder, ["protocol", "options", "keys"]);
-  const { protocol, options = {}, keys: given } = value as Fields;
+  let own: ProtocolFields | undefined;
+  const places = parsePlaces(value, folder, {
+    others: ["protocol", "options", "keys"],
+    check(fields, problems) {
+      own = problems.of(() => protocolFieldsOf(fields, folder));
+    },
+    maxMembers: MAX_MEMBERS,
+  });
+  return { ...places, ...(own as ProtocolFields) };
+}
+
+type ProtocolFields = Pick<ClusterConfig, "protocol" | "options" | "keys">;
+
+function protocolFieldsOf({ protocol, options = {}, keys: given }: Fields, folder: string): ProtocolFields {
   if (typeof protocol !== "string") throw wrong("protocol", "the name of a protocol", protocol);
   if (!isFields(options)) throw wrong("options", "an object", options);
   const keys = keysOf(given, folder);
-  const made = protocolNamed(protocol).node(options); // Which refuses options that it does not know.
+  const made = protocolNamed(protocol).node(options); // This throws if an option is unknown.
   if (keys === undefined && needsKeys(made))
     throw refusal(
-      `expected keys to be set, since ${protocol} signs its messages: { "own": "{id}.key", "all": "{id}.pub" }, PEM files with Ed25519 keys`,
+      `expected keys to be set, since ${protocol} signs its messages: { "own": "{id}.key", "all": "{id}.pub" }, which are PEM files with Ed25519 keys`,
     );
-  return { ...config, protocol, options, ...(keys && { keys }) };
+  return { protocol, options, ...(keys && { keys }) };
 }
 
 function keysOf(value: unknown, folder: string): KeyFiles | undefined {

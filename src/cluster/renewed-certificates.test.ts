@@ -1,4 +1,4 @@
-/** A member reads its certificates again while it runs: those of its links, of the port for clients, and of its admin pages. */
+/** Checks that a running member rereads its certificates: for its links, the port for clients, and its admin pages. */
 
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ import { joinOn } from "./join.ts";
 const folder = mkdtempSync(path(tmpdir(), "coterie-renewed-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What happens every half minute happens at once. */
+/** Runs timers of 30 s immediately. */
 const hurried: Platform = {
   ...realPlatform,
   timers: { ...realPlatform.timers, every: (ms, run) => realPlatform.timers.every(ms === 30_000 ? 20 : ms, run) },
@@ -40,7 +40,7 @@ async function serialShown(port: number, own: TlsMaterial): Promise<string> {
   return serialNumber;
 }
 
-test("links, clients and admin pages are proved with what the files hold now, and metrics say for how long", async () => {
+test("links, clients and admin pages use renewed certificates, and metrics report their expiry", async () => {
   const ours = await authority("ours");
   const issue = (days: number): Promise<TlsMaterial> => ours.issueFor(days, "node-1", "127.0.0.1");
   const [first, second] = await Promise.all([issue(40), issue(80)]);
@@ -75,7 +75,7 @@ test("links, clients and admin pages are proved with what the files hold now, an
     expect(await daysLeft()).toEqual([80, 80, 80]);
   }, PATIENCE);
   expect(await client.map("m").get("k")).toBe(1);
-  expect(client.status().moves).toBe(moves); // Its connection has stayed.
+  expect(client.status().moves).toBe(moves); // The client's connection stayed open.
   await client.close();
   await member.leave();
 });

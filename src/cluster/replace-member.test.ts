@@ -1,4 +1,7 @@
-/** A member that has lost its folder gets a new one out of the others', which promises what any of them has promised. */
+/**
+ * Checks that a member that has lost its folder can rejoin with a new one. The new folder is created from the other
+ * members' folders and keeps the promises in all of them.
+ */
 
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -39,7 +42,10 @@ async function leave(...members: readonly Member[]): Promise<void> {
   for (const member of members) running.delete(member);
 }
 
-/** Three that have met, have granted a lock and a leadership and had a channel; then all stop, and the third's folder is gone. */
+/**
+ * Runs three members that connect, grant a lock and a leadership, and use a channel. Then all stop, and the third loses
+ * its folder.
+ */
 async function bereft() {
   const ports = await freePorts(3);
   const members = Object.fromEntries(ports.map((port, index) => [index + 1, `127.0.0.1:${port}`]));
@@ -55,7 +61,7 @@ async function bereft() {
   return { members, highest: tokens.at(-1) as number, led };
 }
 
-/** A copy of a folder whose member has heard that the list has changed. */
+/** Copies a folder, and changes it as if the member had learned a later member list. */
 async function withLaterList(folder: string, copy: string): Promise<void> {
   cpSync(folder, copy, { recursive: true });
   const journal = await openJournal(copy, {
@@ -70,12 +76,13 @@ async function withLaterList(folder: string, copy: string): Promise<void> {
 }
 
 describe("a member whose folder is lost", () => {
-  test("takes part again with a folder made of the others', and all tokens go on growing", {
+  test("takes part again with a folder made from the others', and all tokens keep growing", {
     tags: ["long"],
   }, async () => {
     const { members, highest, led } = await bereft();
     await replaceMember({ id: 3, folder: folderOf(3), from: [folderOf(1), folderOf(2)], log });
-    const [one, three] = (await start(members, [1, 3])) as [Member, Member]; // A majority only with the new folder.
+    // Members 1 and 3 are a majority only if the new folder is accepted.
+    const [one, three] = (await start(members, [1, 3])) as [Member, Member];
     expect(await three.mutex("invoice").use(({ token }) => token)).toBeGreaterThan(highest);
     expect(await three.election("report").lead(({ token }) => token)).toBeGreaterThan(led);
     expect([one.status().refusals, three.status().refusals]).toEqual([[], []]);
@@ -83,17 +90,17 @@ describe("a member whose folder is lost", () => {
     await vi.waitFor(() => expect(room.status.members).toContain(3), PATIENCE);
   });
 
-  test("is refused until then, and what is not enough is refused with a sentence", async () => {
+  test("is refused until then, and too few folders are refused with a sentence", async () => {
     const { members } = await bereft();
     const replace = (id: number, folder: string, ...from: number[]): Promise<void> =>
       replaceMember({ id, folder, from: from.map(folderOf), log });
     await expect(replace(3, folderOf(3), 1)).rejects.toThrow(
-      "expected the folders of 2 of the 3 members, got those of 1: fewer may not know what member 3 has promised. Where more folders are lost than that, save what is left with `coterie snapshot save FILE --from FOLDER`, and found a new cluster from it",
+      "expected the folders of 2 of the 3 members, got the folders of 1: fewer folders may not contain all promises of member 3. If more folders are lost, save the rest with `coterie snapshot save FILE --from FOLDER` and create a new cluster from it",
     );
     await expect(replace(3, folderOf(3), 1, 1)).rejects.toMatchObject({ code: "cannot-replace" });
     await expect(replace(4, folderOf(4), 1, 2)).rejects.toThrow("expected one of the members 1, 2, 3, got 4");
     await expect(replace(2, path(root, "other"), 1, 2)).rejects.toThrow(
-      "expected folders of other members than 2, which is to be replaced",
+      "expected folders of members other than 2, which is being replaced",
     );
     await expect(replace(3, folderOf(1), 1, 2)).rejects.toMatchObject({ code: "folder-in-use" });
     mkdirSync(path(root, "changed"));
@@ -101,7 +108,7 @@ describe("a member whose folder is lost", () => {
     await expect(
       replaceMember({ id: 3, folder: folderOf(3), from: [path(root, "changed"), folderOf(2)], log }),
     ).rejects.toThrow(
-      /knows a later one: give the member another id, with `coterie member add ID HOST:PORT --replaces 3`/,
+      /has a later list: give the member another id, with `coterie member add ID HOST:PORT --replaces 3`/,
     );
     mkdirSync(path(root, "empty"));
     await expect(
@@ -119,7 +126,7 @@ describe("a member whose folder is lost", () => {
 const open = (id: number) =>
   openJournal(folderOf(id), { platform: realPlatform, owner: `member ${id} of tests`, log, onFailure() {} });
 
-/** What a member's journal holds besides its group, by slot. */
+/** The slots of a member's journal, except its group. */
 type Slots = Readonly<Record<string, readonly [shape: ShapeNode, ...records: readonly object[]]>>;
 
 async function keep(id: number, slots: Slots, others = [0, 1, 2].filter((node) => node !== id)): Promise<void> {
@@ -138,7 +145,7 @@ async function keep(id: number, slots: Slots, others = [0, 1, 2].filter((node) =
 const replaceTwo = (): Promise<void> =>
   replaceMember({ id: 2, folder: folderOf(2), from: [folderOf(0), folderOf(1)], log });
 
-/** The records of one slot of the folder that was made. */
+/** Returns the records of one slot in the new folder. */
 async function made<R>(name: string, shape: Shape<R>): Promise<readonly R[]> {
   const journal = await open(2);
   const { records } = journal.slot(name, shape);
@@ -146,8 +153,8 @@ async function made<R>(name: string, shape: Shape<R>): Promise<readonly R[]> {
   return records;
 }
 
-describe("a folder that is made of others", () => {
-  test("has the longest log, votes in no term in which its member may have voted, and opens sessions of a life of its own", async () => {
+describe("a folder made from others", () => {
+  test("has the longest log, does not vote in terms of possible earlier votes, and opens sessions in a new life", async () => {
     const record = variants<{ type: string; body: object }>(coordinationService().shapes.record ?? {});
     const log = (body: object) => ({ type: "log", body });
     const noops = (...terms: number[]) =>
@@ -167,11 +174,11 @@ describe("a folder that is made of others", () => {
     expect((life as { body: { life: number } }).body.life).toBeGreaterThanOrEqual(now);
   });
 
-  test("needs others that have met all members, and its error names what to do", async () => {
+  test("needs others that have met all members, and its error names the remedy", async () => {
     await keep(0, {});
     await keep(1, {}, []);
     await expect(replaceTwo()).rejects.toThrow(
-      `expected the journal in ${folderOf(1)} to know the others, and it does not: member 1 has not met all of them yet. Stop all members, empty all their folders and start them together, as a new cluster`,
+      `expected the journal in ${folderOf(1)} to record the other members, but it does not: member 1 has not met all of them yet. Stop all members, empty all their folders and start them together, as a new cluster`,
     );
   });
 });

@@ -1,7 +1,8 @@
 /**
- * Makes a folder for a member that has lost its own, out of what the others keep. No member knows what it has promised; but of each
- * decision that it took part in, a majority of the members did. So of any majority of the others' journals at least one has the entry,
- * and the new folder promises what any of them has promised. With fewer folders than a majority a decision could be lost.
+ * Creates a folder for a member that lost its own, from the folders of other members. The lost member's promises are
+ * unknown, but it decided nothing alone. A majority of the members took part in each decision, so any majority of the
+ * other members' journals includes it. The new folder repeats every promise in those journals. If there are fewer
+ * folders than a majority, a decision could be lost.
  */
 import { type EnvironmentError, UsageError } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
@@ -15,16 +16,20 @@ import type { Log } from "../runtime/log.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { type AnyRecord, type KeptJournal, readKept, requireEmpty } from "./kept-journal.ts";
 
+/** The lost member, and the folders used to recreate its own. */
 export interface Replacement {
   readonly id: NodeId;
-  /** Where its new journal is made; there must be none. */
+  /** The folder for the new journal, which must not exist yet. */
   readonly folder: string;
-  /** Of a majority of the members, all of which have kept theirs. */
+  /** The folders of a majority of the members, all intact. */
   readonly from: readonly string[];
   readonly log: Pick<Log, "warn">;
 }
 
-/** What is refused is refused before anything is written. @throws UsageError, EnvironmentError */
+/**
+ * Creates the new folder with its journal. Validates everything before writing.
+ * @throws UsageError, EnvironmentError
+ */
 export async function replaceMember({ id, folder, from, log }: Replacement): Promise<void> {
   const kept = from.map((each) => readKept(each, "cannot-replace"));
   const { group, cluster } = requireSound(kept, id);
@@ -47,13 +52,17 @@ export async function replaceMember({ id, folder, from, log }: Replacement): Pro
   if (failure !== undefined) throw failure;
 }
 
-/** No candidate asks for votes in so many terms of which no majority has heard: before each it asks for a pre-vote. */
+/**
+ * The margin added to the highest known term. No candidate can be this many terms ahead of a majority, since it runs a
+ * pre-vote before each term.
+ */
 const TERMS_BEYOND = 1_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Of the replicated log: all that whoever knows most has of it, so all that was committed; no vote in a term in which the lost
- * member may have voted; and for its session a life and a run that no earlier one can have had.
+ * Writes the promises for the replicated log. These are all entries of the most complete log, which include everything
+ * that was committed. The member has no vote in any term that the lost member may have voted in. Its session gets a
+ * life and a run that no earlier session can have had.
  */
 function promiseLog(journal: Journal, kept: readonly KeptJournal[], id: NodeId, now: number): void {
   const logs = kept.flatMap(({ slots }) => slots.get("service/log") ?? []).filter(({ records }) => records.length > 0);
@@ -79,7 +88,7 @@ interface Last {
 
 const byLast = (a: Last, b: Last): number => a.term - b.term || a.index - b.index;
 
-/** Of the log that these records of Raft's make. */
+/** Returns the last entry of the log from its Raft records. */
 function lastOf(records: readonly AnyRecord[]): Last {
   let before: Last = { term: 0, index: 0 };
   let terms: number[] = [];
@@ -106,24 +115,24 @@ function requireSound(kept: readonly KeptJournal[], id: NodeId): { group: GroupR
   for (const { folder, id: keeper, group, cluster, slots } of kept) {
     if ((slots.get("members")?.records.length ?? 0) > 0)
       refuse(
-        `expected a cluster whose list of members is the one that founded it, and the journal in ${folder} knows a later one: give the member another id, with \`coterie member add ID HOST:PORT --replaces ${id}\`, and an empty folder`,
+        `expected a cluster whose member list has not changed since it was founded, but the journal in ${folder} has a later list: give the member another id, with \`coterie member add ID HOST:PORT --replaces ${id}\`, and an empty folder`,
       );
     if (canonical(group.members) !== canonical(members) || cluster !== first.cluster)
-      refuse(`expected folders of one cluster, and those in ${first.folder} and ${folder} are of two`);
+      refuse(`expected folders of one cluster, but ${first.folder} and ${folder} belong to different clusters`);
     if (group.others.length === 0)
       refuse(
-        `expected the journal in ${folder} to know the others, and it does not: member ${keeper} has not met all of them yet. Stop all members, empty all their folders and start them together, as a new cluster`,
+        `expected the journal in ${folder} to record the other members, but it does not: member ${keeper} has not met all of them yet. Stop all members, empty all their folders and start them together, as a new cluster`,
       );
   }
   const ids = new Set(kept.map((each) => each.id));
-  if (ids.has(id)) refuse(`expected folders of other members than ${id}, which is to be replaced`);
+  if (ids.has(id)) refuse(`expected folders of members other than ${id}, which is being replaced`);
   const quorum = majority(members.length);
   if (ids.size < quorum)
     refuse(
-      `expected the folders of ${quorum} of the ${members.length} members, got those of ${[...ids].join(", ")}: fewer may not know what member ${id} has promised. Where more folders are lost than that, save what is left with \`coterie snapshot save FILE --from FOLDER\`, and found a new cluster from it`,
+      `expected the folders of ${quorum} of the ${members.length} members, got the folders of ${[...ids].join(", ")}: fewer folders may not contain all promises of member ${id}. If more folders are lost, save the rest with \`coterie snapshot save FILE --from FOLDER\` and create a new cluster from it`,
     );
   const journals = kept.map(({ group }) => group.others.find(({ node }) => node === id)?.journal);
   if (new Set(journals).size > 1)
-    refuse(`expected the folders to remember one journal of member ${id}, and they remember several`);
+    refuse(`expected the folders to record the same journal for member ${id}, but they record several`);
   return first;
 }

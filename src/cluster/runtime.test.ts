@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-/** Three nodes of it in this process. */
+/** Starts three nodes in this process. */
 async function three<V extends Vocabulary>(make: () => Protocol<V>, options: Partial<HostingOptions<V>> = {}) {
   const ports = await freePorts(3);
   const members = Object.fromEntries(ports.map((port, at) => [at + 1, `127.0.0.1:${port}`]));
@@ -27,7 +27,7 @@ async function three<V extends Vocabulary>(make: () => Protocol<V>, options: Par
 }
 
 describe("host()", () => {
-  test("runs a protocol: commands in, events out, the state to look at", async () => {
+  test("runs a protocol, with commands, events and a readable state", async () => {
     const events: string[] = [];
     const { nodes } = await three(extendedBully, { onEvent: ({ type }) => void events.push(type) });
     nodes[0]?.command({ type: "call" });
@@ -39,7 +39,7 @@ describe("host()", () => {
     expect(nodes[0]?.view.leader).toBe(3);
   });
 
-  test("journals what the protocol persists, and continues from there", async () => {
+  test("journals persisted records, and continues from there", async () => {
     const folder = mkdtempSync(join(tmpdir(), "hosted-"));
     stops.push(() => Promise.resolve(rmSync(folder, { recursive: true })));
     const { nodes, open } = await three<Raft>(raft, { dataDir: join(folder, "{id}") });
@@ -55,7 +55,7 @@ describe("host()", () => {
     [{ id: 4, members: { 1: "127.0.0.1:7101" } }, "expected id of host() to be one of 1, got 4"],
     [{ id: 1, members: { 1: "nowhere" } }, 'expected members.1 of host() to be host:port, got "nowhere"'],
     [{ id: 1, members: { 1: "10.0.0.1:7101" } }, "expected tls of host()"],
-  ])("refuses %j", async (options, message) => {
+  ])("rejects %j", async (options, message) => {
     await expect(host(extendedBully(), options)).rejects.toThrow(message);
   });
 

@@ -1,4 +1,7 @@
-/** What members that serve elections, locks and channels by name say of themselves, put together: who serves, what is held, who is in. */
+/**
+ * Combines the status of the members of a `join()` cluster: which members are running, which locks and leaderships are
+ * held, and which members are in each channel.
+ */
 
 import type { NodeId } from "../core/protocol.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
@@ -10,28 +13,29 @@ export interface ServiceNode {
   readonly id: NodeId;
   readonly pid: number | null;
   readonly alive: boolean;
-  /** Who leads the log in this member's eyes. */
+  /** The leader of the log, as far as this member knows. */
   readonly leader: NodeId | null;
-  /** Whether this member can hear of a majority; null if it does not answer. */
+  /** Whether this member can reach a majority. Null if the member does not answer. */
   readonly hasQuorum: boolean | null;
   readonly address: string;
-  /** Null where the config does not say it. */
+  /** The URL of the member's admin pages. Null if the config sets no fixed port for them. */
   readonly admin: string | null;
-  /** Which nodes it has no link with; none of a member that does not answer. */
+  /** The nodes that the member exchanges no messages with. Empty if the member does not answer. */
   readonly refusals: readonly Refused[];
 }
 
-/** One election, lock or channel, as those members that answer know it. */
+/** An election, lock or channel, combined from the members' answers. */
 interface ServiceInstance extends Pick<ServiceStatus["instances"][number], "kind" | "name"> {
-  /** The member that holds it, or leads; null if none that answers does. */
+  /** The holder or leader. Null if it is not among the answering members. */
   readonly holder: NodeId | null;
   readonly token: number | null;
-  /** Who waits at all these members; of a channel, what waits to be sent. */
+  /** The total across the answering members: waiting calls or, for a channel, messages waiting to be sent. */
   readonly waiting: number;
-  /** Of a channel: the latest view that one of them is in. */
+  /** For a channel, the latest view that an answering member has reported. */
   readonly channel?: { readonly view: number; readonly members: readonly NodeId[] };
 }
 
+/** The status of a `join()` cluster. */
 export interface ServicesStatus {
   readonly cluster: string;
   readonly protocol: "services";
@@ -39,27 +43,31 @@ export interface ServicesStatus {
   readonly instances: readonly ServiceInstance[];
 }
 
-/** A member of the config, and what it answered; null if nothing. */
+/** A member in the config, and its answer. Null if the member did not answer. */
 export interface AskedMember extends Pick<ServiceNode, "id" | "address" | "admin"> {
   readonly known: ServiceStatus | null;
+  /** The member that answered at this member's admin address instead. Null if there is none. */
+  readonly other: Pick<ServiceStatus, "id" | "cluster"> | null;
 }
 
+/** Requests every member's status, and combines the answers. */
 export async function servicesStatus(config: ServiceConfig, timeoutMs: number): Promise<ServicesStatus> {
   return statusFrom(config, await askMembers(config, timeoutMs));
 }
 
-/** Asks every member at the admin address that the config has for it. */
+/** Requests every member's status from its configured admin address. */
 export function askMembers({ cluster, members }: ServiceConfig, timeoutMs: number): Promise<readonly AskedMember[]> {
   const asked = Object.entries(members).map(async ([key, member]) => {
     const admin = member.admin.port === 0 ? null : `http://${formatHostPort(member.admin)}`;
     const answer = admin === null ? null : await askServiceStatus(admin, timeoutMs);
     const id = Number(key);
     const known = answer?.id === id && answer.cluster === cluster ? answer : null;
-    return { id, admin, known, address: formatHostPort(member.address) };
+    return { id, admin, known, other: known === null ? answer : null, address: formatHostPort(member.address) };
   });
   return Promise.all(asked);
 }
 
+/** Combines the members' answers. */
 export function statusFrom({ cluster }: ServiceConfig, found: readonly AskedMember[]): ServicesStatus {
   const nodes = found.map(({ id, admin, known, address }): ServiceNode => {
     const { pid = null, leader = null, hasQuorum = null, refusals = [] } = known ?? {};
@@ -82,7 +90,10 @@ function instancesOf(answers: readonly ServiceStatus[]): readonly ServiceInstanc
   return [...found.values()].sort((a, b) => compare(a.kind, b.kind) || compare(a.name, b.name));
 }
 
-/** A member in no view may not know the latest. */
+/**
+ * Returns the later of two views of a channel. Ignores `here` if its member is not in the group, because that member
+ * may have missed later views.
+ */
 function latestOf(
   before: ServiceInstance["channel"],
   here: ServiceStatus["instances"][number]["channel"],

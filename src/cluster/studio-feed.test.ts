@@ -44,7 +44,7 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Fe
   return events.map((event) => JSON.parse(event.replace(/^data: /, "")) as FeedEvent);
 }
 
-test("a page gets a snapshot first, and then what is new since", async () => {
+test("a page gets a snapshot first, and then new entries", async () => {
   const source = new Source();
   source.add(1, 2);
   const reader = studioFeed(source, () => {}).getReader();
@@ -61,7 +61,7 @@ test("a page gets a snapshot first, and then what is new since", async () => {
   expect(await next(reader)).toEqual([{ type: "cluster", cluster: { name: "revision 2" } }]);
 });
 
-test("nothing is made for a page that does not read, and it starts over when it has missed something", async () => {
+test("composes nothing for a page that does not read, which starts over when it has missed entries", async () => {
   const source = new Source();
   const reader = studioFeed(source, () => {}).getReader();
   await next(reader);
@@ -75,7 +75,7 @@ test("nothing is made for a page that does not read, and it starts over when it 
   expect(await next(reader)).toEqual([{ type: "snapshot", cluster: { name: "revision 25" }, networks: [], entries }]);
 });
 
-test("a page that leaves leaves nothing behind", async () => {
+test("a page that disconnects leaves nothing behind", async () => {
   const source = new Source();
   let closed = 0;
   const reader = studioFeed(source, () => {

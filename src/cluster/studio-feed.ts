@@ -1,20 +1,23 @@
 /**
- * What one studio page hears: server-sent events, made only when its connection takes them. A page keeps its place in
- * the trace and nothing else, so a slow one costs no memory; if it falls behind further than the trace reaches back, it
- * starts over with a snapshot.
+ * A studio page's feed, as server-sent events. Events are composed only when the connection accepts them. The server
+ * stores only the page's position in the trace, so a slow page costs no memory. A page that falls behind the retained
+ * trace starts over with a snapshot.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LocalCluster } from "./local-cluster.ts";
 
 const BATCH_EVERY_MS = 50;
 const MAX_BATCH = 5_000;
-/** A sign of life in quiet times, so that both ends notice a dead connection. */
+/** The interval between comments on an idle connection, so that both ends detect a broken one. */
 const KEEP_ALIVE_MS = 15_000;
 
-/** What a page is told about. */
+/** The source of a page's events. */
 export type FeedSource = Pick<LocalCluster, "trace" | "revision" | "picture" | "networks" | "onChange">;
 
-/** An endless body for one page. @param onClose is called once, when the page has gone. */
+/**
+ * Returns an endless body for one page.
+ * @param onClose called once, when the page has disconnected
+ */
 export function studioFeed(cluster: FeedSource, onClose: () => void): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   const change = new Bell();
@@ -37,7 +40,7 @@ export function studioFeed(cluster: FeedSource, onClose: () => void): ReadableSt
   );
 }
 
-/** Remembers whether it rang since somebody last waited for it. Rings once by itself, for the first event. */
+/** A signal that remembers whether it has rung since the last wait. It rings once at the start, for the first event. */
 class Bell {
   #isRinging = true;
   #wake: (() => void) | null = null;
@@ -61,7 +64,7 @@ class Bell {
   }
 }
 
-/** How far one page has got. */
+/** A page's position in the feed. */
 class Page {
   readonly #cluster: FeedSource;
   #place: number | null = null;
@@ -71,7 +74,7 @@ class Page {
     this.#cluster = cluster;
   }
 
-  /** Everything that is news to the page, as the text of one or more events. */
+  /** Returns the changes that the page has not received yet, as the text of one or more events. */
   next(): string {
     const { trace } = this.#cluster;
     const lines = this.#place === null ? null : trace.since(this.#place, MAX_BATCH);

@@ -3,7 +3,7 @@ import { RecentTrace } from "./local/recent-trace.ts";
 import type { LocalCluster } from "./local-cluster.ts";
 import { studioPages } from "./studio-server.ts";
 
-test("HEAD /api/feed opens no page, however often somebody asks", async () => {
+test("HEAD /api/feed opens no page, no matter how often it is requested", async () => {
   let listeners = 0;
   const source = {
     trace: new RecentTrace(),

@@ -1,6 +1,7 @@
 /**
- * What `coterie up` and `coterie studio` serve on a port of their own: the studio page, its feed and its acts (`feed.ts`), and the status of the
- * whole cluster. Only programs on this machine reach it, and a browser is one of them: pages of other sites may not act.
+ * The server of `coterie up` and `coterie studio`, on its own port. It serves the studio page, its feed and its actions
+ * (`feed.ts`), and the status of the whole cluster. Only programs on this machine can reach it. Browsers are among
+ * these programs, so requests from pages on other sites are refused.
  */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -18,7 +19,7 @@ const MAX_PAGES = 64;
 const MAX_GROUPS = 128;
 const MAX_DELAY_MS = 60_000;
 
-/** The built page lies beside the compiled code. */
+/** The folder with the built page, next to the compiled code. */
 const STUDIO_FOLDER = fileURLToPath(new URL("../studio", import.meta.url));
 
 const SECURITY_HEADERS = {
@@ -56,10 +57,10 @@ const actSchema = z.discriminatedUnion(
       command: z.string("a command").regex(/^[\w-]{1,64}(\.[\w-]{1,64})?$/, "a command such as election.call"),
     }),
   ],
-  "an act such as kill, restart, pause, resume, cut, mend, split, heal, link-conditions or command",
+  "an action such as kill, restart, pause, resume, cut, mend, split, heal, link-conditions or command",
 );
 
-/** A cluster as the studio shows it: one that runs here, or members that run elsewhere. */
+/** A cluster for the studio, which either runs on this machine or has members running elsewhere. */
 export interface StudioSource extends FeedSource {
   status(): Promise<object>;
   act(act: Act): Promise<void>;
@@ -68,10 +69,11 @@ export interface StudioSource extends FeedSource {
 export interface StudioServerOptions {
   readonly cluster: StudioSource;
   readonly port: number;
-  /** Without a studio only the status is served, and acts are taken. */
+  /** Whether to serve the studio. If not, the server only reports the status and accepts actions. */
   readonly studio: boolean;
 }
 
+/** Creates the studio's pages. They answer only requests from this machine. */
 export function studioPages({ cluster, port, studio }: StudioServerOptions): Hono {
   const app = new Hono();
   app.use(onlyFromHere(port));
@@ -81,12 +83,15 @@ export function studioPages({ cluster, port, studio }: StudioServerOptions): Hon
     app.get("/api/feed", feed(cluster));
     app.get("/*", page());
   }
-  app.notFound((c) => c.json({ error: `there is no ${c.req.method} ${c.req.path} here` }, 404));
+  app.notFound((c) => c.json({ error: `no such page: ${c.req.method} ${c.req.path}` }, 404));
   app.onError((error, c) => c.json({ error: error.message }, error instanceof UsageError ? 400 : 502));
   return app;
 }
 
-/** A page of another site whose name was made to point here would still call us by that name (DNS rebinding). */
+/**
+ * Refuses requests with a foreign host name. A page on a different site whose name resolves to this machine still sends
+ * that name (DNS rebinding).
+ */
 function onlyFromHere(port: number) {
   const ours = ["127.0.0.1", "localhost", "[::1]"].map((name) => `${name}:${port}`);
   return async (c: Context, next: Next) => {
@@ -101,7 +106,10 @@ function onlyFromHere(port: number) {
   };
 }
 
-/** A form of another site can send everything but JSON without asking first. */
+/**
+ * Refuses content types other than JSON. A form on a different site can send any other content type without a preflight
+ * request.
+ */
 function onlyJson() {
   return async (c: Context, next: Next) => {
     const type = c.req.header("content-type") ?? "";
@@ -129,9 +137,9 @@ function feed(cluster: FeedSource) {
   let pageCount = 0;
   const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
   return (c: Context) => {
-    // Hono answers HEAD with what GET answers and drops the body unread, so nobody would ever close it.
+    // Hono answers HEAD like GET and drops the body unread, so the body would never be closed.
     if (c.req.method === "HEAD") return c.body(null, 200, headers);
-    if (pageCount >= MAX_PAGES) return c.json({ error: `${MAX_PAGES} pages are open already: close some` }, 503);
+    if (pageCount >= MAX_PAGES) return c.json({ error: `${MAX_PAGES} pages are already open: close some` }, 503);
     pageCount += 1;
     const body = studioFeed(cluster, () => {
       pageCount -= 1;
@@ -140,7 +148,7 @@ function feed(cluster: FeedSource) {
   };
 }
 
-/** The laboratory alone: files, and nothing that a cluster would answer. */
+/** Creates only the laboratory's pages: static files, without a cluster. */
 export function laboratoryPages(port: number): Hono {
   const app = new Hono();
   app.use(onlyFromHere(port));
@@ -152,6 +160,6 @@ export function laboratoryPages(port: number): Hono {
 function page() {
   if (!existsSync(STUDIO_FOLDER))
     return (c: Context) => c.json({ error: "the studio has not been built: run `npm run build`" }, 404);
-  // Hashed names aside, files change with every build: the browser asks each time.
+  // Except for those with hashed names, files change with every build, so the browser must revalidate them.
   return serveStatic({ root: STUDIO_FOLDER, onFound: (_path, c) => c.header("cache-control", "no-cache") });
 }

@@ -1,4 +1,4 @@
-/** What the members of a cluster say of themselves, put together: who is alive, who leads, and whether they agree. */
+/** Combines the status of a cluster's members: which ones are alive, which one leads, and whether they agree. */
 import { z } from "zod";
 import { EnvironmentError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -8,15 +8,19 @@ import { exchange } from "./http-exchange.ts";
 import type { ClusterNodeStatus, ClusterStatus } from "./local-cluster.ts";
 import type { ClusterConfig } from "./protocol-config.ts";
 
-/** Each member is waited for so long. */
+/** How long to wait for each member. */
 export const PATIENCE_MS = 2_000;
 
-/** One row: what `up` says of a node, or what can be known of it from afar. */
+/** One row of a survey: the status of a node from `up`, or the part of it that is known remotely. */
 export interface SurveyedNode extends Omit<ClusterNodeStatus, "process" | "admin"> {
   readonly process: ClusterNodeStatus["process"] | "unknown";
-  /** Null where the config does not say it: only who reads the member's output knows the port that it got. */
+  /**
+   * The URL of the node's admin pages. Null if the config sets no fixed port for them; in that case, only the member's
+   * output shows the chosen port.
+   */
   readonly admin: string | null;
 }
+/** The status of a cluster that runs a protocol. */
 export type Survey = Omit<ClusterStatus, "nodes"> & { readonly nodes: readonly SurveyedNode[] };
 
 const answerSchema = z.object({
@@ -40,19 +44,22 @@ const answerSchema = z.object({
   ),
 });
 
-/** Asks the pages of `coterie up`. @throws EnvironmentError if something else answers, or nothing */
+/**
+ * Requests the status from the pages of `coterie up`.
+ * @throws EnvironmentError if nothing answers, or if the server is not `coterie up`
+ */
 export async function surveyOf(admin: string): Promise<Survey> {
-  const hint = "start one with `coterie up`, or name another with --admin";
+  const hint = "start one with `coterie up`, or specify another with --admin";
   const answer = await exchange(`${admin}/status`, { timeoutMs: PATIENCE_MS }).catch((error: unknown) => {
     throw new EnvironmentError("unreachable", `no cluster answers at ${admin}: ${hint}`, { cause: error });
   });
   const parsed = answerSchema.safeParse(answer.body);
   if (!parsed.success)
-    throw new EnvironmentError("unreachable", `what answers at ${admin} is not \`coterie up\`: ${hint}`);
+    throw new EnvironmentError("unreachable", `the server at ${admin} is not \`coterie up\`: ${hint}`);
   return parsed.data;
 }
 
-/** Asks every member at the admin address that the config has for it. */
+/** Requests every member's status from its configured admin address. */
 export async function surveyMembers({ cluster, protocol, members }: ClusterConfig): Promise<Survey> {
   let hasLeaders = false;
   const asked = Object.entries(members).map(async ([key, member]): Promise<SurveyedNode> => {
@@ -82,16 +89,16 @@ export async function surveyMembers({ cluster, protocol, members }: ClusterConfi
   return { cluster, protocol, hasLeaders, nodes };
 }
 
-/** What its honest members that are alive name each, where they name different ones; null where they agree. */
+/** Describes which leader each honest, running member names, if they differ. Returns null if they agree. */
 export function disagreement(nodes: readonly Opinion[]): string | null {
   const honest = honestOf(nodes);
   if (new Set(honest.map(({ leader }) => leader)).size < 2) return null;
   return honest
-    .map(({ id, leader }) => `node ${id} ${leader === null ? "knows of none" : `says ${leader}`}`)
+    .map(({ id, leader }) => `node ${id} ${leader === null ? "names no leader" : `names ${leader}`}`)
     .join(", ");
 }
 
-/** Whether none of them knows of a leader. */
+/** Whether no node knows who the leader is. */
 export function knowOfNone(nodes: readonly Opinion[]): boolean {
   const honest = honestOf(nodes);
   return honest.length > 0 && honest.every(({ leader }) => leader === null);

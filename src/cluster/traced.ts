@@ -1,6 +1,6 @@
 /**
- * Spans of OpenTelemetry around what a program asks of its member or client. It stands around them: nothing inside knows of it, and
- * who does not use it pays nothing.
+ * OpenTelemetry spans around a member's or client's calls. They wrap the object from outside, so programs without
+ * tracing pay nothing.
  */
 import type { Election, Member, Mutex } from "./services/api.ts";
 import type { Channel } from "./services/channel-api.ts";
@@ -18,18 +18,23 @@ import type {
 
 type Attributes = Record<string, string | number>;
 
-/** What is used of OpenTelemetry's `Span`. */
+/** The part of OpenTelemetry's `Span` that is used here. */
 export interface Span {
+  /** Sets attributes, such as a grant's fencing token. */
   setAttributes(attributes: Attributes): unknown;
+  /** Records an event at the current time. */
   addEvent(name: string, attributes?: Attributes): unknown;
+  /** Records the error that ended the call. */
   recordException(error: Error): unknown;
-  /** 2 is OpenTelemetry's code of an error. */
+  /** Sets the status of the span. 2 is OpenTelemetry's code for an error. */
   setStatus(status: { code: number; message?: string }): unknown;
+  /** Ends the span at the current time. */
   end(): void;
 }
 
-/** What is used of OpenTelemetry's `Tracer`: `trace.getTracer("my-service")` is one. */
+/** The part of OpenTelemetry's `Tracer` that is used here. `trace.getTracer("my-service")` returns one. */
 export interface Tracer {
+  /** Starts a span, makes it active while `work` runs, and returns the result of `work`. */
   startActiveSpan<F extends (span: Span) => unknown>(
     name: string,
     options: { attributes: Attributes },
@@ -51,9 +56,9 @@ interface Handles {
 }
 type Kind = keyof Handles;
 
-/** The calls that wait; the compiler asks for each of them. */
+/** The calls that return promises. The compiler requires an entry for each. */
 type Waiting<T> = { [K in keyof T]-?: T[K] extends (...given: never[]) => Promise<unknown> ? K : never }[keyof T];
-/** Whether they have a span: those that wait for others. */
+/** Whether each call has a span. Calls that wait for other members have one. */
 type Calls<T> = Readonly<Record<Waiting<T>, boolean>>;
 
 const calls: { readonly [K in Kind]: Calls<Handles[K]> } = {
@@ -89,9 +94,10 @@ const ERROR = 2;
 type Call = (...given: unknown[]) => unknown;
 
 /**
- * The same member or client, with a span around each call that waits for others: `coterie.map.put` with the map's name as
- * `coterie.name`. What is granted is an event with its token as `coterie.token`; an error's code is `error.type`. Keys and values are
- * not told. What is called within the work of `use()`, `lead()` or `transaction()` is a child of its span.
+ * Wraps a member or client, adding a span around each call that waits for other members. A span such as
+ * `coterie.map.put` has the map's name in `coterie.name`. A grant is recorded as an event with its token in
+ * `coterie.token`. An error's code is in `error.type`. Keys and values are not recorded. Calls made inside the work of
+ * `use()`, `lead()` or `transaction()` are children of its span.
  *
  * @example
  * import { trace } from "@opentelemetry/api";
@@ -125,13 +131,14 @@ function tracedCalls(tracer: Tracer, kind: string, known: Traced, handle: object
   });
 }
 
-/** What stands before an object: each of its properties is what `see` makes of it. */
+/** Returns a proxy for an object. `see` converts each property. */
 function around<T extends object>(target: T, see: (property: string, value: unknown, self: T) => unknown): T {
   return new Proxy(target, {
     get(self, property) {
       const value: unknown = Reflect.get(self, property, self);
       if (typeof property === "string") return see(property, value, self);
-      return typeof value === "function" ? (value as Call).bind(self) : value; // Its iterators, its end.
+      // These are the symbols for iteration and disposal.
+      return typeof value === "function" ? (value as Call).bind(self) : value;
     },
   });
 }
@@ -155,7 +162,7 @@ function inSpan(tracer: Tracer, name: string, attributes: Attributes, call: Call
     });
 }
 
-/** The work that is done with what was granted: from here on it is held. */
+/** Records the grant when a call's work begins. */
 function noting(span: Span, work: Call): Call {
   return (...given) => {
     const token = tokenOf(given[0]);

@@ -4,7 +4,7 @@ import type { Protocol } from "./protocol.ts";
 import { natural, problem, variants } from "./shape.ts";
 import { type Effect, step } from "./step.ts";
 
-/** Counts what it is told, says each count, and journals it. */
+/** Counts the bumps it receives, emits each count and journals it. */
 type Counter = {
   state: { count: number; log: string[] };
   message: { type: "add"; by: number };
@@ -83,8 +83,8 @@ describe("assemble", () => {
   const add = { kind: "command" as const, command: { type: "left" as const, body: { type: "add" as const, by: 1 } } };
   const first = step(protocol, node, protocol.init(0, [1]), add);
 
-  it("carries what one part emits to the other, in turns, until nobody emits", () => {
-    // left 1 → right 1 → left 2 → right 3 → left 3 (over its limit: silent).
+  it("carries events of one part to the other until neither emits any more", () => {
+    // left 1 → right 1 → left 2 → right 3 → left 3, which is over its limit, so it emits nothing.
     expect(first.state.left.count).toBe(3);
     expect(first.state.right.count).toBe(3);
   });
@@ -93,7 +93,7 @@ describe("assemble", () => {
     expect(first.state.left.log).toEqual(["begin 1", "end 1", "begin 1", "end 1", "begin 1", "end 1"]);
   });
 
-  it("wraps all that a part does in the part's name", () => {
+  it("wraps every effect of a part in the part's name", () => {
     const journalled = first.effects.filter(
       (effect): effect is Effect<never> & { kind: "persist" } => effect.kind === "persist",
     );
@@ -120,11 +120,11 @@ describe("assemble", () => {
     expect([state.left.count, state.right.count]).toEqual([0, 7]);
   });
 
-  it("has a slot of the journal for each part that journals", () => {
+  it("has a journal slot for each part that journals", () => {
     expect(protocol.slots).toEqual(["left", "right"]);
   });
 
-  it("has its parts' shapes and properties, and the face's picture", () => {
+  it("has the shapes and properties of its parts, and the view of its face", () => {
     const shape = variants(protocol.shapes.message);
     expect(problem(shape, { type: "left", body: { type: "add", by: 1 } }, "message")).toBeNull();
     expect(problem(shape, { type: "left", body: { type: "add", by: -1 } }, "message")).toContain("message.body.by");
@@ -139,8 +139,10 @@ describe("assemble", () => {
     expect(protocol.view(first.state, 0)).toEqual({ role: "at 3" });
   });
 
-  it("stops wires that feed each other for ever", () => {
+  it("throws when wires feed each other without end", () => {
     const endless = pair(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
-    expect(() => step(endless, node, endless.init(0, [1]), add)).toThrow("the wires of pair feed each other for ever");
+    expect(() => step(endless, node, endless.init(0, [1]), add)).toThrow(
+      "the wires of pair trigger each other forever",
+    );
   });
 });

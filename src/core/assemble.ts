@@ -1,6 +1,6 @@
 /**
- * Composition. A node is named parts plus wires: "when this part emits E, give that part command C". An assembly is
- * again a protocol, so every driver runs it like any other.
+ * Composition of protocols. An assembly consists of named parts and the wires between them. A wire turns an event from
+ * one part into a command for another. An assembly is itself a protocol, so every driver can run it.
  */
 import { InvariantViolation } from "./errors.ts";
 import { slotsOf } from "./journal-slots.ts";
@@ -22,10 +22,13 @@ import type {
 } from "./protocol.ts";
 import { variants } from "./shape.ts";
 
-/** Parts by name, each with its type bag. */
+/** The type bags of an assembly's parts, keyed by part name. */
 export type Parts = Record<string, Vocabulary>;
 
-/** The type bag of an assembly: whatever a part says is wrapped in the part's name. */
+/**
+ * The type bag of an assembly. Each part's messages, commands, events, records and replies are wrapped in the part's
+ * name.
+ */
 export type Assembly<P extends Parts> = {
   state: { [N in keyof P]: StateOf<P[N]> };
   message: Wrapped<P, { [N in keyof P]: MessageOf<P[N]> }>;
@@ -39,32 +42,45 @@ type Wrapped<P extends Parts, Bodies extends { [N in keyof P]: unknown }> = {
   [N in keyof P & string]: [Bodies[N]] extends [never] ? never : { type: N; body: Bodies[N] };
 }[keyof P & string];
 
-/** What happens when a part emits: commands to parts, carried out in order once the handler that emitted is done. */
+/**
+ * For each part, handlers that turn its events into commands for other parts. The commands run in order, once the
+ * handler that emitted the event has finished.
+ */
 export type Wires<P extends Parts> = {
   readonly [N in keyof P]?: {
     readonly [K in EventOf<P[N]>["type"]]?: (event: Extract<EventOf<P[N]>, { type: K }>, give: Give<P>) => void;
   };
 };
+/** Queues a copy of the command for the given part. */
 export type Give<P extends Parts> = <N extends keyof P & string>(part: N, command: CommandOf<P[N]>) => void;
 
+/** Options for `assemble`. */
 export interface AssemblyOptions<P extends Parts> {
-  /** The part whose view, source, assumptions and costs stand for the whole. */
+  /** The part whose view, source, assumptions and costs become the assembly's. */
   readonly face: keyof P & string;
 }
 
-// Inside, parts are looked up by name; the types above keep callers honest.
+// The implementation looks up parts by name and is untyped. The types above check its callers.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 type Table = "receive" | "timeout" | "command" | "replay";
 type AnyPart = Omit<Protocol<Any>, Table | "shapes"> &
   Record<Table, Record<string, (...args: unknown[]) => void>> & { shapes: Record<string, Record<string, Any>> };
 type Given = { readonly part: string; readonly command: Any };
-/** One node's part contexts, and the commands that wires gave in the step that is being taken. */
+/** The contexts of one node's parts, and the commands that wires have queued in the current step. */
 type Inside = { readonly contexts: Record<string, Context<Any>>; readonly given: Given[] };
 
-/** More commands than this in one step mean that wires feed each other for ever. */
+/** The maximum number of commands in one step. If a step exceeds it, its wires are triggering each other endlessly. */
 const MAX_CASCADE = 100_000;
 
+/**
+ * Combines parts into one protocol that runs them together on every node.
+ *
+ * @param name the name of the assembly, in kebab-case
+ * @param parts the protocols, keyed by part name
+ * @param wires the handlers that turn a part's events into commands for other parts
+ * @returns the combined protocol. While it runs, it throws InvariantViolation if wires trigger each other endlessly.
+ */
 export function assemble<P extends Parts>(
   name: string,
   parts: { readonly [N in keyof P]: Protocol<P[N]> },
@@ -76,7 +92,7 @@ export function assemble<P extends Parts>(
   const face = part(options.face);
   const insides = new WeakMap<object, Inside>();
 
-  /** Made once per node: a driver keeps one context for each. */
+  /** Returns the contexts of a node's parts. They are cached by `ctx`, because a driver keeps one context per node. */
   function insideOf(ctx: Context<Any>): Inside {
     const known = insides.get(ctx);
     if (known !== undefined) return known;
@@ -86,19 +102,19 @@ export function assemble<P extends Parts>(
     return { contexts, given };
   }
 
-  /** Runs one handler of one part to its end, then the commands that wires gave meanwhile, in order. */
+  /** Runs one handler of one part, then runs the commands that the wires have queued, in order. */
   function run(states: Any, ctx: Context<Any>, of: string, handle: (state: Any, ctx: Context<Any>) => void): void {
     const { contexts, given } = insideOf(ctx);
     handle(states[of], contexts[of] as Context<Any>);
     for (let done = 0; given.length > 0; done++) {
       if (done === MAX_CASCADE)
-        throw new InvariantViolation("endless-wires", `the wires of ${name} feed each other for ever`);
+        throw new InvariantViolation("endless-wires", `the wires of ${name} trigger each other forever`);
       const { part: target, command } = given.shift() as Given;
       part(target).command[command.type]?.(states[target], command, contexts[target]);
     }
   }
 
-  /** An entry for each part that has something in the table. */
+  /** Builds a table with an entry for each part whose table, as returned by `has`, is not empty. */
   const byPart = (has: (of: string) => object | undefined, entry: (of: string) => unknown): Record<string, Any> =>
     Object.fromEntries(names.filter((of) => Object.keys(has(of) ?? {}).length > 0).map((of) => [of, entry(of)]));
   const shapes = (kind: string): object =>
@@ -146,7 +162,7 @@ export function assemble<P extends Parts>(
   } as unknown as Protocol<Assembly<P>>;
 }
 
-/** A part's context: what it says is wrapped in its name; what it emits also goes along the wires. */
+/** Creates a part's context, which wraps all effects in the part's name and passes emitted events to the wires. */
 function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any): Context<Any> {
   const wrap = (body: unknown): Any => ({ type: of, body });
   return {
@@ -165,13 +181,13 @@ function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any):
       ctx.emit(wrap(event), until === undefined ? until : (`${of}.${until}` as never));
       wires?.[event.type]?.(
         event,
-        (target: string, command: unknown) => given.push({ part: target, command: clone(command) }), // No part holds a piece of another's state.
+        (target: string, command: unknown) => given.push({ part: target, command: clone(command) }), // Parts share no data.
       );
     },
   };
 }
 
-/** A part's property, seen from the whole; those of the face keep their names. */
+/** Rewrites a part's property so that it applies to the assembly's state. Properties of the face keep their names. */
 function lift(of: string, isFace: boolean, property: Property<Any>): Property<Any> {
   const inside = ({ alive, nodes, state, history }: Any): Any => ({
     alive,

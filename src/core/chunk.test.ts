@@ -6,7 +6,7 @@ import { chunk, problem } from "./shape.ts";
 
 const bytes = fc.uint8Array({ maxLength: 20_000 });
 
-it("chunks with the same bytes are equal, wherever their bytes are kept, and others are not", () => {
+it("treats chunks as equal if and only if they have the same bytes, wherever the bytes are stored", () => {
   fc.assert(
     fc.property(bytes, bytes, (left, right) => {
       const [one, same, other] = [new Chunk(left), Chunk.stored(left.length, () => left), new Chunk(right)];
@@ -22,7 +22,7 @@ it("chunks with the same bytes are equal, wherever their bytes are kept, and oth
   );
 });
 
-it("a chunk is a value of its own: no text, list or object is equal to it", () => {
+it("is not equal to any text, list or object", () => {
   const one = Chunk.of("abc");
   for (const other of ["abc", [97, 98, 99], {}, null, canonical(one)]) {
     expect(equal(one, other)).toBe(false);
@@ -30,12 +30,12 @@ it("a chunk is a value of its own: no text, list or object is equal to it", () =
   }
 });
 
-it("a copy of a state has the same chunk, which nobody can change", () => {
+it("shares a chunk between copies of a state, since chunks are immutable", () => {
   const state = { parts: [Chunk.of("one")] };
   expect(clone(state).parts[0]).toBe(state.parts[0]);
 });
 
-it("a chunk survives JSON, and so does what only looks like one", () => {
+it("survives JSON, as does data that only looks like a chunk", () => {
   fc.assert(
     fc.property(bytes, (given) => {
       const { part } = JSON.parse(JSON.stringify({ part: new Chunk(given) }), reviveChunk) as { part: Chunk };
@@ -47,7 +47,7 @@ it("a chunk survives JSON, and so does what only looks like one", () => {
     expect(JSON.parse(JSON.stringify(other), reviveChunk)).toEqual(other);
 });
 
-it("the text of a chunk is what it was made of", () => {
+it("returns the text that it was made from", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string({ unit: "grapheme" }), fc.constant("\ufeffabc")), (text) => {
       expect(Chunk.of(text).text).toBe(text);
@@ -55,7 +55,7 @@ it("the text of a chunk is what it was made of", () => {
   );
 });
 
-it("once stored, its bytes are read where they are kept, each time", () => {
+it("reads stored bytes from their source on every access", () => {
   const one = Chunk.of("abc");
   let reads = 0;
   one.store(() => {
@@ -65,7 +65,7 @@ it("once stored, its bytes are read where they are kept, each time", () => {
   expect([one.text, one.text, one.length, reads]).toEqual(["abc", "abc", 3, 2]);
 });
 
-it("a shape bounds it", () => {
+it("is bounded by its shape", () => {
   expect(problem(chunk(3), Chunk.of("abc"), "part")).toBeNull();
   expect(problem(chunk(2), Chunk.of("abc"), "part")).toContain("a chunk of at most 2 bytes");
   expect(problem(chunk(3), "abc", "part")).toContain("a chunk of at most 3 bytes");

@@ -1,9 +1,10 @@
 /**
- * A chunk is a value of immutable bytes. A protocol keeps large data, such as a snapshot, as a list of chunks: it sends them,
- * journals them and reads them one at a time. Once a chunk is durable in a journal, the driver may drop its bytes from memory;
- * `bytes` then reads them from the disk. Two chunks are equal if their bytes are equal.
+ * Chunks are immutable byte sequences. A protocol keeps large data, such as a snapshot, as a list of chunks, which it
+ * sends, journals and reads one at a time. Once a chunk is durable in a journal, the driver may drop its bytes from
+ * memory; `bytes` then reads them from disk. Two chunks are equal if their bytes are equal.
  *
- * A protocol must not use a chunk after it has replaced all records that contain it: the driver deletes its file.
+ * A protocol must not use a chunk after it has replaced all records that contain it, because the driver then deletes
+ * the chunk's file.
  */
 declare class TextEncoder {
   encode(text: string): Uint8Array;
@@ -15,29 +16,30 @@ declare class TextDecoder {
 declare function btoa(binary: string): string;
 declare function atob(base64: string): string;
 
-/** A chunk in JSON. */
+/** The JSON form of a chunk, with its bytes in base64. */
 interface ChunkJson {
   readonly $chunk: string;
 }
 
+/** An immutable sequence of bytes, for large data such as snapshots. */
 export class Chunk {
-  /** In bytes. */
+  /** The length in bytes. */
   readonly length: number;
   #bytes: Uint8Array | null;
   #read: (() => Uint8Array) | null = null;
 
-  /** @param bytes which must not be changed afterwards. */
+  /** Creates a chunk. @param bytes the content. The chunk keeps this array, so do not change it later */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
     this.length = bytes.length;
   }
 
-  /** The text in UTF-8. */
+  /** Creates a chunk from a string, encoded as UTF-8. */
   static of(text: string): Chunk {
     return new Chunk(new TextEncoder().encode(text));
   }
 
-  /** A chunk whose bytes are read on each access. */
+  /** Creates a chunk whose bytes are read on each access. */
   static stored(length: number, read: () => Uint8Array): Chunk {
     const chunk = new Chunk(EMPTY);
     (chunk as { length: number }).length = length;
@@ -45,22 +47,23 @@ export class Chunk {
     return chunk;
   }
 
-  /** Must not be changed. @throws EnvironmentError if they are stored on disk and cannot be read */
+  /** Returns the bytes. Do not change them. @throws EnvironmentError if they are stored on disk and cannot be read */
   get bytes(): Uint8Array {
     return this.#bytes ?? (this.#read as () => Uint8Array)();
   }
 
-  /** The bytes as UTF-8. */
+  /** Returns the bytes decoded as UTF-8. */
   get text(): string {
-    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes); // A leading U+FEFF is kept.
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes); // Keep a leading U+FEFF.
   }
 
-  /** For drivers: drops the bytes from memory. @param read returns the same bytes. */
+  /** Drops the bytes from memory. Only drivers call this. @param read a function that returns the same bytes */
   store(read: () => Uint8Array): void {
     this.#bytes = null;
     this.#read = read;
   }
 
+  /** Returns the JSON form, in base64. `reviveChunk` restores the chunk. */
   toJSON(): ChunkJson {
     return { $chunk: base64Of(this.bytes) };
   }
@@ -68,7 +71,7 @@ export class Chunk {
 
 const EMPTY = new Uint8Array(0);
 
-/** For `JSON.parse`: reads what `toJSON` wrote. */
+/** Restores chunks from their JSON form. Pass this function to `JSON.parse` as the reviver. */
 export function reviveChunk(_key: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || !("$chunk" in value)) return value;
   const { $chunk: base64, ...others } = value;
@@ -76,7 +79,7 @@ export function reviveChunk(_key: string, value: unknown): unknown {
   return new Chunk(Uint8Array.from(atob(base64), (unit) => unit.charCodeAt(0)));
 }
 
-/** Whether both have the same bytes. */
+/** Returns whether both chunks have the same bytes. */
 export function isSameChunk(a: Chunk, b: Chunk): boolean {
   if (a === b) return true;
   if (a.length !== b.length) return false;
@@ -86,7 +89,7 @@ export function isSameChunk(a: Chunk, b: Chunk): boolean {
 
 const STRIDE = 0x2000;
 
-/** The bytes in base64. */
+/** Encodes bytes in base64. */
 export function base64Of(bytes: Uint8Array): string {
   let binary = "";
   for (let at = 0; at < bytes.length; at += STRIDE) binary += String.fromCharCode(...bytes.subarray(at, at + STRIDE));

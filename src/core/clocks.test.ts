@@ -6,11 +6,11 @@ interface Event {
   node: number;
   lamport: number;
   vector: VectorClock;
-  /** Indexes of the events that happened before this one, by the definition. */
+  /** Indexes of the events that happened before this one, according to the definition. */
   past: Set<number>;
 }
 
-/** A random computation: each step is a local event at a node, which may receive what an earlier event sent. */
+/** A random computation. Each step is a local event at a node, which may receive the message of an earlier event. */
 const computation = fc
   .array(fc.record({ node: fc.nat(3), from: fc.option(fc.nat(29)) }), { maxLength: 30 })
   .map((steps) => {

@@ -4,35 +4,39 @@
  */
 import type { NodeId } from "./protocol.ts";
 
-/** A Lamport time with its process: `(T, p)` is a total order. */
+/** A Lamport time together with its process. The pairs `(T, p)` are totally ordered. */
 export interface Stamp {
+  /** The Lamport time. */
   readonly time: number;
+  /** The node at which the event occurred. */
   readonly node: NodeId;
 }
 
-/** The clock after receiving a message that carries `received`. For a local event, `received` is the clock itself. */
+/** Returns the clock after receiving a message that carries `received`. For a local event, omit `received`. */
 export const tick = (clock: number, received: number = clock): number => Math.max(clock, received) + 1;
 
-/** Whether `a` comes before `b` in the total order; ties are broken by process id. */
+/** Returns whether `a` comes before `b` in the total order. Ties are broken by node id. */
 export const precedes = (a: Stamp, b: Stamp): boolean => a.time < b.time || (a.time === b.time && a.node < b.node);
 
-/** Events counted per node. A node that is absent counts 0. */
+/** The number of events per node. A missing node counts as 0. */
 export type VectorClock = Readonly<Record<NodeId, number>>;
 
+/** How two vector clocks are related. */
 export type Ordering = "before" | "after" | "equal" | "concurrent";
 
-/** The clock after one more event of `node`. */
+/** Returns the clock after one more event at `node`. */
 export function advance(clock: VectorClock, node: NodeId): VectorClock {
   return { ...clock, [node]: (clock[node] ?? 0) + 1 };
 }
 
-/** The least clock that is not before either. */
+/** Returns the least upper bound of two clocks: the maximum of each entry. */
 export function merge(a: VectorClock, b: VectorClock): VectorClock {
   const merged: Record<NodeId, number> = { ...a };
   for (const node of nodesOf(b)) merged[node] = Math.max(merged[node] ?? 0, b[node] ?? 0);
   return merged;
 }
 
+/** Compares two vector clocks. If neither is before the other, they are concurrent. */
 export function compare(a: VectorClock, b: VectorClock): Ordering {
   const nodes = [...nodesOf(a), ...nodesOf(b)];
   const less = nodes.some((node) => (a[node] ?? 0) < (b[node] ?? 0));
@@ -41,7 +45,7 @@ export function compare(a: VectorClock, b: VectorClock): Ordering {
   return more ? "after" : "equal";
 }
 
-/** Whether the event with clock `a` happened before the one with clock `b`. */
+/** Returns whether the event with clock `a` happened before the event with clock `b`. */
 export const happenedBefore = (a: VectorClock, b: VectorClock): boolean => compare(a, b) === "before";
 
 const nodesOf = (clock: VectorClock): NodeId[] => Object.keys(clock).map(Number);

@@ -1,6 +1,6 @@
 /**
- * Type tests: what must not compile carries `@ts-expect-error`, so `tsc` fails when it does compile. Run as a test they
- * only say that this file was loaded; the compiler is what checks it.
+ * Checks types. Code that must not compile is marked with `@ts-expect-error`, so `tsc` fails if it does compile. The
+ * test itself only shows that this file was loaded.
  */
 import { expect, it } from "vitest";
 import { type Assembly, assemble } from "./assemble.ts";
@@ -36,7 +36,7 @@ const echo: Protocol<Echo> = {
   shapes: { message: { shout: { words: text(10) }, echo: { count: natural } }, command: { shout: {} } },
 };
 
-// What an algorithm does not have, it leaves out.
+// An algorithm leaves out the tables it does not need.
 const listener: Protocol<Listener> = {
   ...about,
   name: "listener",
@@ -88,7 +88,7 @@ export function wrongEffects(ctx: Context<Echo>): void {
   ctx.setTimer("bored", 10);
   // @ts-expect-error there is no such event
   ctx.emit({ type: "seen" });
-  // @ts-expect-error it keeps no journal
+  // @ts-expect-error the protocol has no journal
   ctx.persist({ type: "heard" });
 }
 
@@ -117,6 +117,6 @@ assemble<Both>(
 // @ts-expect-error no part has that name
 assemble<Both>("both", { echo, listener }, {}, { face: "mouth" });
 
-it("the contract's types are checked by the compiler", () => {
+it("the compiler checks the types of the contract", () => {
   expect([echo.name, listener.name, both.name]).toEqual(["echo", "listener", "both"]);
 });

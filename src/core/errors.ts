@@ -1,4 +1,7 @@
-/** Three classes of error, by who must act. Each carries a stable `code` that programs can match on. */
+/**
+ * The base of the three error classes, which differ in who must resolve the error. `code` is stable, so programs can
+ * match on it.
+ */
 class CodedError extends Error {
   constructor(
     readonly code: string,
@@ -10,16 +13,16 @@ class CodedError extends Error {
   }
 }
 
-/** The caller must act: an argument, an option, a file or a command is not what was expected. */
+/** The caller made a mistake: an argument, an option, a file or a command is wrong. */
 export class UsageError extends CodedError {}
 
-/** The algorithm is wrong: a state that its author ruled out has been reached. Nothing may go on from here. */
+/** The algorithm is wrong: it reached a state that its author ruled out. The run must stop here. */
 export class InvariantViolation extends CodedError {}
 
-/** The surroundings failed (a disk, a socket, a process): the driver may try again. */
+/** The environment failed (a disk, a socket, a process). The driver may retry. */
 export class EnvironmentError extends CodedError {}
 
-/** "expected X to be Y, got Z": the one form in which Coterie says that a value is not what it should be. */
+/** Formats the message that Coterie uses for every invalid value: "expected X to be Y, got Z". */
 export function unexpected(what: string, expected: string, got: unknown): string {
   return `expected ${what} to be ${expected}, got ${display(got)}`;
 }
@@ -30,7 +33,7 @@ function display(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }
 
-/** Undefined for what JSON has no words for: the value is wrong, so it may be anything. */
+/** Returns the value as JSON, or undefined if JSON cannot represent it. An invalid value can have any type. */
 function json(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);

@@ -1,4 +1,8 @@
-/** The contract and what algorithms are built from: for those who write their own. */
+/**
+ * The contract that every protocol implements, and the building blocks for protocols.
+ *
+ * @module coterie/core
+ */
 export * from "./assemble.ts";
 export * from "./chunk.ts";
 export * from "./clocks.ts";

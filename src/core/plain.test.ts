@@ -4,7 +4,7 @@ import { canonical, clone, equal, hash, verbatim } from "./plain.ts";
 
 const plainData = fc.jsonValue();
 
-/** The same data with every object's keys in the opposite order. */
+/** Returns the same data with every object's keys in the opposite order. */
 function reversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reversed);
   if (typeof value !== "object" || value === null) return value;
@@ -16,7 +16,7 @@ function reversed(value: unknown): unknown {
 }
 
 describe("plain data", () => {
-  it("a clone is equal and shares nothing", () => {
+  it("clones are equal and share nothing", () => {
     fc.assert(
       fc.property(plainData, (value) => {
         const copy = clone(value);
@@ -27,13 +27,13 @@ describe("plain data", () => {
     );
   });
 
-  it("a key that names the prototype is a key like any other", () => {
+  it("treats a key that names the prototype like any other key", () => {
     const value: unknown = JSON.parse('{"__proto__":{"admin":true}}');
     expect(clone(value)).toStrictEqual(value);
     expect(clone(value)).not.toHaveProperty("admin");
   });
 
-  it("the order of keys changes neither equality, nor canonical text, nor hash", () => {
+  it("ignores the order of keys in equality, canonical text and hash", () => {
     fc.assert(
       fc.property(plainData, (value) => {
         expect(equal(value, reversed(value))).toBe(true);
@@ -42,7 +42,7 @@ describe("plain data", () => {
     );
   });
 
-  it("it changes the verbatim text, and the order of numbered keys is their own", () => {
+  it("keeps the order of keys in verbatim text, except for numeric keys, which JavaScript sorts", () => {
     expect(verbatim({ b: [{ d: 1, c: 2 }], a: null })).toBe('{"b":[{"d":1,"c":2}],"a":null}');
     expect(verbatim({ 2: "b", 1: "a" })).toBe(verbatim({ 1: "a", 2: "b" }));
   });
@@ -72,18 +72,18 @@ describe("plain data", () => {
     [{ a: undefined }, {}],
     [{ a: undefined }, { b: undefined }],
     [JSON.parse('{"__proto__":{}}'), { a: {} }],
-  ])("tells %j from %j", (a, b) => {
+  ])("distinguishes %j from %j", (a, b) => {
     expect(equal(a, b)).toBe(false);
     expect(hash(a)).not.toBe(hash(b));
   });
 
-  it("hashes spread: 100,000 neighbouring states collide nowhere", () => {
+  it("hashes 100,000 neighboring states without a collision", () => {
     const seen = new Set(Array.from({ length: 100_000 }, (_, i) => hash({ term: i, log: [i % 7] })));
     expect(seen.size).toBe(100_000);
   });
 
   it.each([new Map(), new Date(0), () => 0, Symbol("x"), 1n, new (class Secret {})()])(
-    "refuses what is not plain data",
+    "rejects anything that is not plain data",
     (value) => {
       const refusal = "expected state, messages and records to be plain data";
       expect(() => clone({ value })).toThrow(refusal);

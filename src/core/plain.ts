@@ -1,15 +1,15 @@
 /**
- * Plain data: null, booleans, numbers, strings, chunks, arrays and object literals of these. State, messages and records are
- * plain data, so a driver can copy, compare and name them without the author's help.
+ * Plain data: null, booleans, numbers, strings, chunks, and arrays and object literals of these. State, messages and
+ * records are plain data, so a driver can copy, compare and hash them without the author's help.
  */
 import { base64Of, Chunk, isSameChunk } from "./chunk.ts";
 import { UsageError, unexpected } from "./errors.ts";
 
-/** A deep copy. @throws UsageError for anything that is not plain data. */
+/** Returns a deep copy. @throws UsageError if any part of the value is not plain data */
 export function clone<T>(value: T): T {
   if (!isComposite(value)) return value;
   if (Array.isArray(value)) return value.map((item) => clone(item)) as T;
-  const copy: Record<string, unknown> = { ...value }; // All at once, "__proto__" as a key like others; then what is further in.
+  const copy: Record<string, unknown> = { ...value }; // A spread preserves an own "__proto__" key.
   for (const key in copy) if (!isSimple(copy[key])) copy[key] = clone(copy[key]);
   return copy as T;
 }
@@ -17,7 +17,10 @@ export function clone<T>(value: T): T {
 const isSimple = (value: unknown): boolean =>
   typeof value === "string" || typeof value === "number" || typeof value === "boolean" || value === null;
 
-/** Deep equality: whether `canonical` is the same. The order of an object's keys does not count. */
+/**
+ * Returns whether two values are deeply equal, that is, whether they have the same canonical text. The order of an
+ * object's keys does not matter.
+ */
 export function equal(a: unknown, b: unknown): boolean {
   if (a instanceof Chunk && b instanceof Chunk) return isSameChunk(a, b);
   if (!isComposite(a) || !isComposite(b) || a === b) return Object.is(a, b);
@@ -26,10 +29,12 @@ export function equal(a: unknown, b: unknown): boolean {
   return isAlike && keys.every((key) => Object.hasOwn(b, key) && equal(a[key], b[key]));
 }
 
-/** The canonical text of a value: equal values, and only those, have the same text. */
+/** Returns the canonical text of a value. Two values have the same canonical text if and only if they are equal. */
 export const canonical = (value: unknown): string => textOf(value, (keys) => keys.sort());
 
-/** The same with the keys of objects in the order in which they stand, which is what a handler that goes through them sees. */
+/**
+ * Like `canonical`, but keeps the order of object keys, because a handler that iterates over an object can observe it.
+ */
 export const verbatim = (value: unknown): string => textOf(value, (keys) => keys);
 
 function textOf(value: unknown, arranged: (keys: string[]) => string[]): string {
@@ -46,7 +51,7 @@ function textOf(value: unknown, arranged: (keys: string[]) => string[]): string 
   return String(value);
 }
 
-/** A 53-bit hash of the canonical text (cyrb53's mixing: two 32-bit lanes, multiplied and folded). */
+/** Returns a 53-bit hash of the canonical text (cyrb53: two 32-bit lanes, multiplied and folded). */
 export function hash(value: unknown): number {
   const text = canonical(value);
   let low = 0xdeadbeef;
@@ -61,11 +66,11 @@ export function hash(value: unknown): number {
   return 4294967296 * (2097151 & high) + (low >>> 0);
 }
 
-/** Whether it is an array or an object. @throws UsageError for what is not plain data */
+/** Returns whether the value is an array or an object. @throws UsageError if it is not plain data */
 function isComposite(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value === "object" && value !== null) {
     const prototype: unknown = Array.isArray(value) ? null : Object.getPrototypeOf(value);
-    if (prototype === Chunk.prototype) return false; // Nobody can change it.
+    if (prototype === Chunk.prototype) return false; // A chunk is immutable.
     if (prototype !== Object.prototype && prototype !== null) throw notPlain(value);
     return true;
   }

@@ -1,97 +1,133 @@
 /**
- * The contract. An algorithm is a record of named handlers over plain-data state; handlers change `state` and record
- * effects on `ctx`. Nothing else exists for them: no clock, no randomness, no socket, no disk. Simulator, checker and
- * real processes are drivers of this one record.
+ * The contract that every protocol implements. An algorithm is a record of named handlers that operate on a plain-data
+ * state. Handlers change `state` and record effects on `ctx`. They have no access to anything else: no clock, no
+ * randomness, no sockets, no disk. The simulator, the checker and real processes are all drivers of this one record.
  *
- * Messages, commands, records and events are values. What a handler sends, persists or emits is copied there and then;
- * what it is given is its own. So it may send a piece of its state and go on changing it, and may keep what it received.
- * Nobody else would see it change that, in any driver; still the algorithms here never do, and are tried with frozen messages,
- * commands and records. The fields of messages, commands and records come in the order of their
- * shape. The keys of an object in the state stand in the order in which JavaScript keeps them, and the checker takes states
- * that differ in it for two, so a handler may go through them. Within one state nothing may stand in two places and be
- * changed in place: a copied state has two of it.
+ * Messages, commands, records and events are values. A driver copies them when a handler sends, persists or emits them,
+ * and gives each handler its own copy. So a handler may send part of its state and change it afterwards, and it may
+ * keep a message that it received. No driver lets another node see such a change. The algorithms here never rely on
+ * this, and tests run them with frozen messages, commands and records. The fields of messages, commands and records
+ * appear in the order that their shape declares. Objects in the state keep JavaScript's key order, so a handler may
+ * iterate over them; the checker treats states that differ in key order as different. A mutable object must appear only
+ * once in a state, because a copy of the state would contain two separate objects.
  */
 import type { Shapes } from "./shape.ts";
 
-/** A process of the textbook. Ids are naturals; a bigger id outranks a smaller one where ids are compared. */
+/**
+ * Identifies a node, which is a process in textbook terms. Ids are non-negative integers. If an algorithm compares ids,
+ * a higher id outranks a lower one.
+ */
 export type NodeId = number;
 
+/** A value with a `type` that distinguishes it from the other members of its union. */
 export type Tagged = { type: string };
 
-/** The type bag of an algorithm. What is left out does not exist for it. */
+/** The type bag of an algorithm. Omit the fields that the algorithm does not use. */
 export interface Vocabulary {
+  /** The state of a node: plain data, changed only by handlers. */
   state: object;
+  /** The messages between nodes. */
   message?: Tagged;
+  /** The names of the timers. */
   timer?: string;
+  /** The requests from the application, or from another part of an assembly. */
   command?: Tagged;
+  /** The notifications from a node to the application, or to another part of an assembly. */
   event?: Tagged;
+  /** The records in a node's journal. */
   record?: Tagged;
-  /** What it answers to commands that carry a `request`. */
+  /** The algorithm's replies to commands that carry a `request`. */
   reply?: Tagged;
 }
 
+/** The state type of a type bag. */
 export type StateOf<V> = V extends { state: infer S extends object } ? S : never;
+/** The message type of a type bag. `never` if it has none. */
 export type MessageOf<V> = V extends { message: infer M extends Tagged } ? M : never;
+/** The timer names of a type bag. `never` if it has none. */
 export type TimerOf<V> = V extends { timer: infer T extends string } ? T : never;
+/** The command type of a type bag. `never` if it has none. */
 export type CommandOf<V> = V extends { command: infer C extends Tagged } ? C : never;
+/** The event type of a type bag. `never` if it has none. */
 export type EventOf<V> = V extends { event: infer E extends Tagged } ? E : never;
+/** The journal record type of a type bag. `never` if it has none. */
 export type RecordOf<V> = V extends { record: infer R extends Tagged } ? R : never;
+/** The reply type of a type bag. `never` if it has none. */
 export type ReplyOf<V> = V extends { reply: infer R extends Tagged } ? R : never;
 
 /**
- * Names a command that is to be answered, in its field `request`: unique among all that the node is ever given, in whichever
- * of its lives.
+ * Identifies a command that expects a reply. The command carries it in its `request` field. A node never receives the
+ * same id twice, even after restarts.
  */
 export type RequestId = number;
 
 /**
- * Up to when what an event says is certain, as a lease is: until this timer of the node runs out, as it is set when the event is
- * emitted. A driver with a clock tells the application that instant.
+ * The time until which an event is guaranteed to remain true, such as the end of a lease. It is the name of one of the
+ * node's timers: the guarantee ends when that timer, as set when the event was emitted, expires. A driver with a clock
+ * passes the expiry time to the application.
  */
 export type Deadline<V> = TimerOf<V>;
 
-/** What part of a node's journal: see `journal-slots.ts`. */
+/** A part of a node's journal. See `journal-slots.ts`. */
 export type Slot = string;
 
-/** A duration in milliseconds, or a range from which the driver draws one. */
+/** A duration in milliseconds, or a range. The driver picks a random duration from the range. */
 export type Duration = number | readonly [minMs: number, maxMs: number];
 
-/** What a driver gives a node to sign with, as itself alone: see `signatures.ts`. */
+/** The signing functions that a driver provides to a node. A node can sign only as itself. See `signatures.ts`. */
 export interface Signatures {
+  /** Returns this node's signature of the text. */
   sign(text: string): string;
+  /** Returns whether `signature` is the signature of the text by node `by`. */
   isSigned(by: NodeId, text: string, signature: string): boolean;
 }
 
-/** All that a handler may do besides changing its state. Effects take place in the order in which they were recorded. */
+/** Everything a handler can do besides changing its state. Effects take place in the order they were recorded. */
 export interface Context<V extends Vocabulary> {
+  /** The id of this node. */
   readonly self: NodeId;
-  /** The other nodes, ascending, without self. */
+  /** The other nodes, ascending, without `self`. */
   readonly peers: readonly NodeId[];
+  /** Sends a message to one node, which may be the node itself. */
   send(to: NodeId, message: MessageOf<V>): void;
-  /** Basic multicast: sends to every peer. */
+  /** Sends a message to every peer (basic multicast). */
   broadcast(message: MessageOf<V>): void;
-  /** Arms the timer, or re-arms it if it runs already. */
+  /** Starts the timer, or restarts it if it is running. */
   setTimer(timer: TimerOf<V>, duration: Duration): void;
+  /** Stops the timer. Does nothing if it is not running. */
   cancelTimer(timer: TimerOf<V>): void;
-  /** Journals a record. It is durable before anything that comes after it, in this step or a later one, is sent, emitted or answered. */
+  /**
+   * Appends a record to the journal. The record becomes durable before any later send, emit or reply takes effect,
+   * whether in this step or in a later one.
+   */
   persist(record: RecordOf<V>): void;
-  /** Replaces all that this part has journalled so far by these records, in this order: a snapshot, what is left of a log. At least one. */
+  /**
+   * Replaces all of this part's records in the journal with the given ones, such as a snapshot followed by the rest of
+   * a log. Pass at least one record.
+   */
   compact(records: readonly RecordOf<V>[]): void;
-  /** Tells the application, or another part of an assembly, what has happened. */
+  /**
+   * Emits an event to the application, or to other parts of an assembly. If `until` is given, the event is guaranteed
+   * to remain true until that deadline.
+   */
   emit(event: EventOf<V>, until?: Deadline<V>): void;
   /**
-   * Answers a command that this node was given, now or in an earlier step. Each is answered once at most; what was given before
-   * the node crashed nobody waits for, and its reply is dropped.
+   * Replies to a command that this node received in this step or an earlier one. Reply to each command at most once.
+   * Replies to commands from before a crash are dropped, because their callers are no longer waiting.
    */
   reply(request: RequestId, reply: ReplyOf<V>): void;
-  /** A free choice: drawn from a seed in the simulator, enumerated by the checker, random on a network. */
+  /**
+   * Makes an arbitrary choice. The simulator draws it from a seed, the checker explores every option, and on a network
+   * it is random.
+   */
   choose<T>(label: string, options: readonly T[]): T;
-  /** For `sign` and `isGenuine`. */
+  /** The signing functions of this node, for `sign` and `isGenuine`. */
   readonly signatures: Signatures;
 }
 
 type Variant<U extends Tagged, K extends string> = Extract<U, { type: K }>;
 
+/** The message handlers, keyed by message `type`. */
 export type ReceiveTable<V extends Vocabulary> = {
   readonly [K in MessageOf<V>["type"]]: (
     state: StateOf<V>,
@@ -100,121 +136,156 @@ export type ReceiveTable<V extends Vocabulary> = {
     ctx: Context<V>,
   ) => void;
 };
+/** The timeout handlers, keyed by timer name. */
 export type TimeoutTable<V extends Vocabulary> = {
   readonly [K in TimerOf<V>]: (state: StateOf<V>, ctx: Context<V>) => void;
 };
+/** The command handlers, keyed by command `type`. */
 export type CommandTable<V extends Vocabulary> = {
   readonly [K in CommandOf<V>["type"]]: (state: StateOf<V>, command: Variant<CommandOf<V>, K>, ctx: Context<V>) => void;
 };
+/** The handlers that restore the state from journal records, keyed by record `type`. */
 export type ReplayTable<V extends Vocabulary> = {
   readonly [K in RecordOf<V>["type"]]: (state: StateOf<V>, record: Variant<RecordOf<V>, K>) => void;
 };
 
-/** A table that must be there when it has entries, and may be left out when it has none. */
+/** A table that is required if it has entries, and optional if it has none. */
 type Table<Name extends string, T> = [keyof T] extends [never]
   ? { readonly [N in Name]?: Record<never, never> }
   : { readonly [N in Name]: T };
 
+/** An algorithm: its handlers, and the shapes, properties and costs that drivers and docs need. */
 export type Protocol<V extends Vocabulary> = {
-  /** As the literature calls it, in kebab-case. */
+  /** The name from the literature, in kebab-case. */
   readonly name: string;
-  /** The state of a node that has never run, or that lost all but its journal. */
+  /** Returns the state of a node before its first start, or after it has lost everything except its journal. */
   init(self: NodeId, peers: readonly NodeId[]): StateOf<V>;
-  /** The first start and every restart, after the journal has been replayed. */
+  /** Runs at the first start and at every restart, after the journal has been replayed. */
   start?(state: StateOf<V>, ctx: Context<V>): void;
+  /**
+   * The shapes of messages, commands, records and replies, keyed by `type`. Drivers use them to validate and encode
+   * values.
+   */
   readonly shapes: Table<"message", Shapes<MessageOf<V>>> &
     Table<"command", Shapes<CommandOf<V>>> &
     Table<"record", Shapes<RecordOf<V>>> &
     Table<"reply", Shapes<ReplyOf<V>>>;
-  /** Of an assembly, where its parts journal. An algorithm by itself leaves it out. */
+  /** For an assembly: the journal slots of its parts. Other algorithms omit this field. */
   readonly slots?: readonly Slot[];
-  /** Where the algorithm was published. */
+  /** The publication that describes the algorithm. */
   readonly source: string;
-  /** What must be true of the surroundings for the properties to hold. */
+  /** Assumptions about the environment that the properties depend on. */
   readonly assumes: readonly string[];
+  /** The claims that the source makes. The simulator and the checker evaluate them. */
   readonly properties: readonly Property<V>[];
+  /** The message counts that the source states. */
   readonly costs: readonly Cost[];
-  /** A small picture of the state, for people. */
+  /** Returns a short summary of the state, for display. */
   view(state: StateOf<V>, self: NodeId): View;
 } & Table<"receive", ReceiveTable<V>> &
   Table<"timeout", TimeoutTable<V>> &
   Table<"command", CommandTable<V>> &
   Table<"replay", ReplayTable<V>>;
 
-/** What a property may look at: the states of the alive nodes, and what it has asked to be remembered of all. */
+/**
+ * The part of the system that a property can see: the states of the alive nodes, and the history that the property
+ * keeps for each node.
+ */
 export interface World<S> {
-  /** Ascending. */
+  /** The nodes that are currently running, in ascending order. */
   readonly alive: readonly NodeId[];
-  /** All nodes, those that are down among them, ascending. */
+  /** All nodes, including crashed ones, in ascending order. */
   readonly nodes: readonly NodeId[];
+  /** Returns the current state of an alive node. */
   state(node: NodeId): S;
-  /** What the property's own `history` has come to, which is an `H`; of a node that is down as well. */
+  /** Returns the history, of type `H`, that the property keeps for a node. It is also available for crashed nodes. */
   history<H>(node: NodeId): H;
 }
 
 /**
- * What a property remembers of the events of each node, and of requests and replies. A crash takes nothing of it, so a property sees what crashed nodes
- * have entered, delivered or decided. It is plain data, and for the checker a part of the state: two states that differ
- * in it alone are two. So it should hold little, and nothing that grows for ever.
+ * A property's memory of each node's events, requests and replies. A crash does not erase it, so a property still
+ * remembers the events of crashed nodes, such as entries, deliveries and decisions. It must be plain data. The checker
+ * treats it as part of the state: two states that differ only in their history are different. Keep it small and
+ * bounded.
  */
 export interface History<V extends Vocabulary, H> {
-  /** Before the first event. */
+  /** The history before the first event. */
   readonly empty: H;
-  /** After one more event of the node. What was before is not changed. */
+  /** Returns the history after another event from the node. Must not change `before`. */
   after(before: H, event: EventOf<V>): H;
-  /** After a command that the node is to answer, which says so in its field `request`. */
+  /** Returns the history after a command that expects a reply (one with a `request`). */
   afterRequest?(before: H, command: CommandOf<V>): H;
-  /** After a reply that somebody waited for. */
+  /** Returns the history after a reply to a request. */
   afterReply?(before: H, request: RequestId, reply: ReplyOf<V>): H;
 }
 
-/** A claim about all nodes together, in the book's words. */
+/** A claim about the whole system, worded as in the paper that the protocol implements. */
 export type Property<V extends Vocabulary> = StateProperty<V> | LeadsTo<V>;
 
 interface Claim<V extends Vocabulary> {
   readonly name: string;
-  /** In words. */
+  /** The claim as a sentence. */
   readonly claim: string;
-  /** What is remembered for it, if states alone do not tell. */
+  /** The history that the claim needs, if states alone are not enough. */
   readonly history?: History<V, unknown>;
 }
 
+/** A claim about individual states of the whole system. */
 export interface StateProperty<V extends Vocabulary> extends Claim<V> {
   /**
-   * `always`: after every step. `sometimes`: at some time in some run. `eventually`: from some time on, once nothing more
-   * goes wrong. `quiescent`: whenever no message is in flight and nobody waits for a timer of `pendingTimers`.
+   * When the claim must hold. `always`: after every step. `sometimes`: at some point in at least one run. `eventually`:
+   * from some point on, once no more faults occur. `quiescent`: whenever no message is in flight and no timer of
+   * `pendingTimers` is running.
    */
   readonly when: "always" | "sometimes" | "eventually" | "quiescent";
-  /** For `quiescent`: the timers that mean that the algorithm is still at work. */
+  /** For `quiescent`: the timers that run only while the algorithm still has work to do. */
   readonly pendingTimers?: readonly TimerOf<V>[];
+  /** Returns whether the claim is true in this state. Must not change the world. */
   holds(world: World<StateOf<V>>): boolean;
 }
 
-/** For each alive node: whenever `given` holds of it, `holds` does then or later, or the node crashes. */
+/**
+ * For each alive node: whenever `given` is true, `holds` is true then or becomes true later, unless the node crashes.
+ */
 export interface LeadsTo<V extends Vocabulary> extends Claim<V> {
+  /** Distinguishes this claim from a `StateProperty`. */
   readonly when: "leadsTo";
+  /** Returns whether the node is currently waiting for something. */
   given(world: World<StateOf<V>>, node: NodeId): boolean;
+  /** Returns whether the node's wait is over. */
   holds(world: World<StateOf<V>>, node: NodeId): boolean;
 }
 
-/** How many messages one run costs, self-sends not counted, messages to crashed nodes counted. */
+/** The number of messages in one run. Messages to crashed nodes count; messages that a node sends to itself do not. */
 export interface Cost {
+  /** The kind of run whose messages are counted, such as `one uncontended proposal`. */
   readonly when: string;
+  /** Returns the number of messages for the given number of nodes. */
   messages(nodes: number): number;
 }
 
+/** A summary of a node's state, for display. */
 export interface View {
-  /** The protocol's own word for what the node is doing, such as `leader` or `campaigning`. */
+  /** The protocol's own term for the node's current activity, such as `leader` or `campaigning`. */
   readonly role: string;
-  /** Who leads in this node's eyes; null while it knows of nobody; absent where the protocol knows no leader. */
+  /**
+   * The current leader, as far as this node knows. Null if it does not know of one, absent if the protocol has no
+   * leader.
+   */
   readonly leader?: NodeId | null;
-  /** Term, epoch, ballot or view number, where the protocol has one. */
+  /** The term, epoch, ballot or view number, if the protocol has one. */
   readonly term?: number;
-  /** Ids of messages that have been received and are held back, the oldest first; of very many only the first few. */
+  /** Ids of messages that have been received but are held back, oldest first. Long lists are truncated. */
   readonly held?: readonly string[];
-  /** Of a replicated log: up to which place this node knows it to be decided, and how far it reaches with what is tentative. Places count from 1; 0 is none. */
+  /**
+   * For a replicated log: the last index that this node knows to be decided, and the last index including tentative
+   * entries. Indexes start at 1; 0 means none.
+   */
   readonly log?: { readonly decided: number; readonly last: number };
-  /** Of what many have to sign before it counts: who has, and how many must. Of many only the first few. */
+  /**
+   * For values that need several signatures: the nodes that have signed, and the number required. Long lists are
+   * truncated.
+   */
   readonly certificates?: readonly {
     readonly of: string;
     readonly signed: readonly NodeId[];

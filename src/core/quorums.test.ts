@@ -12,12 +12,12 @@ const intersecting = (sets: number[][]): boolean =>
   sets.every((set) => sets.every((other) => other.some((node) => set.includes(node))));
 
 describe("quorums", () => {
-  it.each([1, 2, 3, 4, 5, 6, 7])("of %i nodes any two majorities meet, and no smaller sets all do", (nodes) => {
+  it.each([1, 2, 3, 4, 5, 6, 7])("any two majorities of %i nodes intersect, and smaller sets need not", (nodes) => {
     expect(intersecting(subsets(nodes, majority(nodes)))).toBe(true);
     if (majority(nodes) > 1) expect(intersecting(subsets(nodes, majority(nodes) - 1))).toBe(false);
   });
 
-  it.each([4, 5, 6, 7])("of %i nodes any two Byzantine quorums meet in more nodes than can be faulty", (nodes) => {
+  it.each([4, 5, 6, 7])("any two Byzantine quorums of %i nodes intersect in more nodes than can be faulty", (nodes) => {
     const sets = subsets(nodes, byzantineQuorum(nodes));
     for (const a of sets)
       for (const b of sets)
@@ -28,7 +28,7 @@ describe("quorums", () => {
     for (const f of [1, 2, 3]) expect(byzantineQuorum(3 * f + 1)).toBe(2 * f + 1);
   });
 
-  it.each([0, -1, 1.5, Number.NaN])("refuses %d nodes", (nodes) => {
+  it.each([0, -1, 1.5, Number.NaN])("rejects %d nodes", (nodes) => {
     expect(() => majority(nodes)).toThrow("expected the number of nodes to be a whole number > 0");
   });
 });

@@ -1,13 +1,22 @@
-/** Quorums: sets of nodes of which any two meet, so that what one has seen another can learn. */
+/**
+ * Quorums are sets of nodes chosen so that any two of them intersect. Information stored at one quorum can therefore be
+ * found at any other.
+ */
 import { UsageError, unexpected } from "./errors.ts";
 
-/** The least number of nodes of which any two sets meet. */
+/** The maximum number of members in a `join()` cluster, including learners. */
+export const MAX_LISTED = 64;
+
+/** Returns the smallest quorum size that makes any two quorums intersect. */
 export const majority = (nodes: number): number => Math.floor(requireNodes(nodes) / 2) + 1;
 
-/** How many arbitrary (Byzantine) faults N nodes stand: f with N ≥ 3f + 1. */
+/** Returns the number of Byzantine faults that N nodes tolerate: the largest f with N ≥ 3f + 1. */
 export const toleratedByzantine = (nodes: number): number => Math.floor((requireNodes(nodes) - 1) / 3);
 
-/** The least number of nodes of which any two sets meet in a correct node: ⌈(N + f + 1) / 2⌉, 2f + 1 where N = 3f + 1. */
+/**
+ * Returns the smallest quorum size that makes any two quorums intersect in a correct node: ⌈(N + f + 1) / 2⌉, or 2f + 1
+ * if N = 3f + 1.
+ */
 export const byzantineQuorum = (nodes: number): number => Math.ceil((nodes + toleratedByzantine(nodes) + 1) / 2);
 
 function requireNodes(nodes: number): number {

@@ -26,13 +26,13 @@ describe("random", () => {
     );
   });
 
-  it("equal seeds give equal sequences, and neighbouring seeds do not", () => {
+  it("equal seeds give equal sequences, and neighboring seeds give different ones", () => {
     const draw = (seed: number) => Array.from({ length: 20 }, random(seed).bits);
     expect(draw(7)).toEqual(draw(7));
     expect(draw(7)).not.toEqual(draw(8));
   });
 
-  it("a stream depends on the seed and its purpose alone", () => {
+  it("a stream depends only on the seed and its purpose", () => {
     const fresh = random(1);
     const used = random(1);
     for (let i = 0; i < 100; i++) used.bits();
@@ -40,16 +40,16 @@ describe("random", () => {
     expect(fresh.stream("delays").bits()).not.toBe(fresh.stream("timers").bits());
   });
 
-  it("draws below a bound evenly", () => {
+  it("draws evenly below a bound", () => {
     const source = random(3);
     const tally = Array.from({ length: 6 }, () => 0);
     for (let i = 0; i < 60_000; i++) tally[source.below(6)]! += 1;
-    // Chi-squared with 5 degrees of freedom; 20.5 is passed once in a thousand seeds.
+    // Chi-squared with 5 degrees of freedom: one in a thousand seeds exceeds 20.5.
     const chi = tally.reduce((sum, seen) => sum + (seen - 10_000) ** 2 / 10_000, 0);
     expect(chi).toBeLessThan(20.5);
   });
 
-  it("a forced choice consumes nothing", () => {
+  it("a choice with one option draws no randomness", () => {
     const a = random(5);
     const b = random(5);
     a.pick(["only"]);

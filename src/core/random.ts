@@ -1,35 +1,49 @@
 /**
- * Seeded randomness: xoroshiro128+ (Blackman & Vigna 2018, constants 24, 16, 37), each 64-bit word held as two 32-bit
- * halves. The state is plain data, so a checkpoint can hold it; `stream` derives an independent generator per purpose,
- * so that adding a fault reshuffles nothing else.
+ * Seeded randomness: xoroshiro128+ (Blackman & Vigna 2018, constants 24, 16, 37), with each 64-bit word held as two
+ * 32-bit halves. The state is plain data, so a checkpoint can contain it. `stream` derives an independent generator for
+ * each purpose, so that adding a fault does not change any other random choice.
  */
 export interface RandomState {
+  /** The lower half of the first word. */
   lo0: number;
+  /** The upper half of the first word. */
   hi0: number;
+  /** The lower half of the second word. */
   lo1: number;
+  /** The upper half of the second word. */
   hi1: number;
 }
 
+/** A source of random numbers. */
 export interface Random {
-  /** The next 32 bits, as an unsigned integer. */
+  /** Returns the next 32 bits as an unsigned integer. */
   bits(): number;
-  /** Uniform in [0, bound), without bias. */
+  /** Returns a uniform integer in [0, bound), without bias. */
   below(bound: number): number;
-  /** Uniform in [min, max). */
+  /** Returns a uniform number in [min, max). */
   between(min: number, max: number): number;
+  /** Returns one of the options, chosen uniformly. */
   pick<T>(options: readonly T[]): T;
-  /** A generator for another purpose. It depends on the seed and the name alone, not on what was drawn before. */
+  /**
+   * Returns an independent generator for this purpose. It depends only on the seed and the purpose, not on earlier
+   * draws.
+   */
   stream(purpose: string): Random;
 }
 
-/** @param bits where its bits come from, if not from the seed */
+/**
+ * Creates a generator.
+ *
+ * @param seed equal seeds give equal sequences
+ * @param bits a source of random bits to use instead of the seed
+ */
 export function random(seed: number, bits: Random["bits"] = bitsOf(seeded(seed))): Random {
   function below(bound: number): number {
-    if (bound <= 1) return 0; // A forced choice consumes nothing.
+    if (bound <= 1) return 0; // No bits are drawn for a single option.
     const limit = 2 ** 32 - (2 ** 32 % bound);
     for (;;) {
       const drawn = bits();
-      if (drawn < limit) return drawn % bound; // Rejection: fewer than two rounds on average.
+      if (drawn < limit) return drawn % bound; // Rejection sampling: fewer than two rounds on average.
     }
   }
   return {
@@ -52,13 +66,13 @@ export function next(state: RandomState): number {
   // s0 = rotl(s0, 24) ^ x ^ (x << 16), where x = s0 ^ s1.
   state.lo0 = ((lo0 << 24) | (hi0 >>> 8)) ^ lo ^ (lo << 16);
   state.hi0 = ((hi0 << 24) | (lo0 >>> 8)) ^ hi ^ ((hi << 16) | (lo >>> 16));
-  // s1 = rotl(x, 37): a swap of the halves and 5 bits more.
+  // s1 = rotl(x, 37): swap the halves and rotate by 5 more bits.
   state.lo1 = (hi << 5) | (lo >>> 27);
   state.hi1 = (lo << 5) | (hi >>> 27);
   return sum;
 }
 
-/** Four words of splitmix32, so that neighbouring seeds give unrelated sequences. */
+/** Expands a seed into four words with splitmix32, so that neighboring seeds give unrelated sequences. */
 export function seeded(seed: number): RandomState {
   let word = seed | 0;
   const draw = (): number => {

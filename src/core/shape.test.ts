@@ -18,7 +18,7 @@ const vote = { type: "vote", term: 1, granted: true, note: null };
 const entries = { type: "entries", items: [{ key: "a", weight: 0.5 }], mode: "fast" };
 
 describe("shapes", () => {
-  it.each([vote, { ...vote, note: "hélo" }, entries])("take what has the shape: %j", (message) => {
+  it.each([vote, { ...vote, note: "hélo" }, entries])("accepts a value that has the shape: %j", (message) => {
     expect(problem(shape, message, "message")).toBeNull();
   });
 
@@ -35,21 +35,21 @@ describe("shapes", () => {
     [{ ...vote, note: undefined }, "expected message.note to be text of at most 5 bytes, got undefined"],
     [{ ...vote, more: 1 }, "expected message.more to be absent, got 1"],
     [{ ...entries, items: [{}] }, "expected message.items[0].key to be text of at most 8 bytes, got undefined"],
-    [{ ...entries, items: [1, 2, 3] }, "expected message.items to be a list of at most 2, got [1,2,3]"],
+    [{ ...entries, items: [1, 2, 3] }, "expected message.items to be a list of at most 2 items, got [1,2,3]"],
     [
       { ...entries, items: [{ key: "a", weight: Number.NaN }] },
       "expected message.items[0].weight to be a finite number",
     ],
     [{ ...entries, mode: "slow" }, 'expected message.mode to be one of fast, safe, got "slow"'],
-  ])("refuse %j and name the field", (message, sentence) => {
+  ])("reject %j and name the field", (message, sentence) => {
     expect(problem(shape, message, "message")).toContain(sentence);
   });
 
-  it("no arbitrary value makes them throw", () => {
+  it("never throws, for any value", () => {
     fc.assert(fc.property(fc.anything(), (value) => void problem(shape, value, "message")));
   });
 
-  it("count bytes of UTF-8 as an encoder does", () => {
+  it("counts bytes of UTF-8 as an encoder does", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (value) => {
         const bytes = Buffer.byteLength(value);

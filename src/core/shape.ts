@@ -1,16 +1,18 @@
 /**
- * Shapes say at run time what TypeScript says at compile time: which fields a message, a command or a journal record
- * has. They are data, so that one declaration serves every use: `problem` refuses what an outsider hands in, and the
- * wire codec is derived from the same shape, so bytes that decode are of the right shape by construction.
+ * Shapes describe at run time what TypeScript describes at compile time: the fields of a message, a command or a
+ * journal record. They are data, so one declaration has several uses. `problem` validates outside input, and the wire
+ * codec is derived from the same shape, so everything that the codec decodes has the right shape by construction.
  */
 import { Chunk } from "./chunk.ts";
 import { unexpected } from "./errors.ts";
 import { isNodeId, type PerNode } from "./per-node.ts";
 
-/** The phantom `T` ties a shape to the TypeScript type it stands for. */
+/** A shape. The phantom `T` is the TypeScript type of its values. */
 export type Shape<T> = ShapeNode & { readonly of?: T };
 
-/** `text`, `chunk` and `list` are bounded, so nothing an outsider sends can grow without a limit. */
+/**
+ * The untyped form of a shape. `text`, `chunk` and `list` are bounded, so that outside input cannot grow without limit.
+ */
 export type ShapeNode =
   | { readonly kind: "natural" | "real" | "boolean" }
   | { readonly kind: "text" | "chunk"; readonly maxBytes: number }
@@ -18,44 +20,53 @@ export type ShapeNode =
   | { readonly kind: "list"; readonly items: ShapeNode; readonly maxItems: number }
   | { readonly kind: "perNode"; readonly value: ShapeNode; readonly maxNodes: number }
   | { readonly kind: "nullable"; readonly value: ShapeNode }
-  /** `signs`: it is a signed value, and the name under which it is signed. */
+  /**
+   * An object with exactly these fields. `signs` is set only for a signed value and contains the name that the
+   * signature covers.
+   */
   | { readonly kind: "struct"; readonly fields: Named; readonly signs?: string }
+  /** An object with a `type`, which determines its other fields. */
   | { readonly kind: "variants"; readonly variants: Named }
   | { readonly kind: "evolving"; readonly variants: Named };
 
-/** The shapes of a union of `{ type: … }` variants: for every type, its other fields. */
+/** The shapes of a union of `{ type: … }` variants: for each type, the shapes of its other fields. */
 export type Shapes<U extends { type: string }> = {
   readonly [K in U["type"]]: Fields<Omit<Extract<U, { type: K }>, "type">>;
 };
 type Fields<T> = { readonly [F in keyof T]-?: Shape<T[F]> };
 
-/** 0, 1, 2 … 2^53 − 1. Node ids, counters and clocks are naturals. */
+/** The shape of an integer from 0 to 2^53 − 1. Node ids, counters and clocks are naturals. */
 export const natural: Shape<number> = { kind: "natural" };
-/** Any finite number. */
+/** The shape of a finite number. */
 export const real: Shape<number> = { kind: "real" };
+/** The shape of true and false. */
 export const boolean: Shape<boolean> = { kind: "boolean" };
-/** A string of at most `maxBytes` bytes of UTF-8. */
+/** Returns the shape of a string of at most `maxBytes` bytes of UTF-8. */
 export const text = (maxBytes: number): Shape<string> => ({ kind: "text", maxBytes });
-/** A chunk of at most `maxBytes` bytes. */
+/** Returns the shape of a chunk of at most `maxBytes` bytes. */
 export const chunk = (maxBytes: number): Shape<Chunk> => ({ kind: "chunk", maxBytes });
+/** Returns the shape of a string from a fixed set. */
 export const oneOf = <const S extends string>(...values: S[]): Shape<S> => ({
   kind: "oneOf",
   values,
 });
+/** Returns the shape of an array of at most `maxItems` items. */
 export const list = <T>(items: Shape<T>, maxItems: number): Shape<T[]> => ({
   kind: "list",
   items,
   maxItems,
 });
-/** Something for each of some nodes, at most `maxNodes`, by their ids. */
+/** Returns the shape of a map from at most `maxNodes` nodes to values, keyed by node id. */
 export const perNode = <T>(value: Shape<T>, maxNodes: number): Shape<PerNode<T>> => ({
   kind: "perNode",
   value,
   maxNodes,
 });
+/** Returns the shape of a value that is null or has the given shape. */
 export const nullable = <T>(value: Shape<T>): Shape<T | null> => ({ kind: "nullable", value });
+/** Returns the shape of an object with exactly these fields. */
 export const struct = <T extends object>(fields: Fields<T>): Shape<T> => ({ kind: "struct", fields });
-/** One of several records told apart by `type`. */
+/** Returns the shape of one of several records, distinguished by `type`. */
 export const variants = <U extends { type: string }>(shapes: Shapes<U>): Shape<U> => ({
   kind: "variants",
   variants: Object.fromEntries(
@@ -63,12 +74,13 @@ export const variants = <U extends { type: string }>(shapes: Shapes<U>): Shape<U
   ),
 });
 
-/** What a reader gets of a record that was written by a release with other variants. */
+/** The `type` of a decoded record whose variant this release does not know. */
 export const UNKNOWN_VARIANT = "unknown";
 /**
- * Like `variants`, and each stands by itself: on the wire it is told apart by a hash of its name and its shape, and is
- * preceded by its length. Who does not know it reads `{ type: "unknown" }` and what follows it all the same, so that
- * releases that differ in one variant still understand each other in the others.
+ * Returns a shape like `variants`, but each variant is independent. On the wire, a variant is identified by a hash of
+ * its name and shape and is preceded by its length. A receiver that does not know the variant decodes it as
+ * `{ type: "unknown" }` and continues after it. So releases that differ in one variant can still exchange all the
+ * others.
  */
 export const evolving = <U extends { type: string }>(
   shapes: Shapes<U>,
@@ -77,14 +89,16 @@ export const evolving = <U extends { type: string }>(
   variants: (variants(shapes) as { readonly variants: Named }).variants,
 });
 
-/** What is wrong with `value`, in one sentence that names the field, or null if it has the shape. */
+/** Returns a sentence that names the field and explains why `value` does not have the shape. Null if it does. */
 export const problem = (shape: ShapeNode, value: unknown, path: string): string | null =>
   hasShape(shape, value) ? null : problemAt(path, shape, value);
 
-/** Values come far more often than mistakes in them: this builds no sentence, and no path. */
+/**
+ * Returns whether `value` has the shape. It is cheaper than `problem` because it builds neither a path nor a sentence.
+ */
 export const hasShape = (shape: ShapeNode, value: unknown): boolean => problemAt("", shape, value) === null;
 
-/** An empty path: nobody reads what is wrong. */
+/** Describes a mismatch. An empty path means that the caller does not need the description, so it is not built. */
 const not = (path: string, wanted: string, value: unknown): string => path && unexpected(path, wanted, value);
 
 function problemAt(path: string, shape: ShapeNode, value: unknown): string | null {
@@ -107,11 +121,11 @@ function problemAt(path: string, shape: ShapeNode, value: unknown): string | nul
       return value === null ? null : problemAt(path, shape.value, value);
     case "list":
       if (!Array.isArray(value) || value.length > shape.maxItems)
-        return not(path, `a list of at most ${shape.maxItems}`, value);
+        return not(path, `a list of at most ${shape.maxItems} items`, value);
       return itemProblem(path, shape.items, value);
     case "perNode":
       if (!isRecord(value) || Object.keys(value).length > shape.maxNodes || !Object.keys(value).every(isNodeId))
-        return not(path, `an object with a key for each of at most ${shape.maxNodes} nodes`, value);
+        return not(path, `an object keyed by node id, with at most ${shape.maxNodes} nodes`, value);
       return eachProblem(path, shape.value, value);
     case "struct":
       return recordProblem(path, shape.fields, value, null);
@@ -129,7 +143,7 @@ function variantProblem(path: string, known: Named, value: unknown): string | nu
   const variant = typeof value.type === "string" && Object.hasOwn(known, value.type) ? known[value.type] : undefined;
   if (variant?.kind === "struct") return recordProblem(path, variant.fields, value, "type");
   const names = Object.keys(known).join(", ");
-  return not(path && `${path}.type`, names === "" ? "absent: none is accepted" : `one of ${names}`, value.type);
+  return not(path && `${path}.type`, names === "" ? "absent (no type is accepted)" : `one of ${names}`, value.type);
 }
 
 function recordProblem(path: string, fields: Named, value: unknown, beside: string | null): string | null {
@@ -143,7 +157,8 @@ function recordProblem(path: string, fields: Named, value: unknown, beside: stri
   return null;
 }
 
-// By themselves: a function with closures in it makes room for what they share each time that it is called, whether it makes them or not.
+// These functions are at the top level because closures inside `problemAt` would be allocated on every call, even if
+// unused.
 const itemProblem = (path: string, items: ShapeNode, value: readonly unknown[]): string | null =>
   first(value.map((item, at) => problemAt(path && `${path}[${at}]`, items, item)));
 const eachProblem = (path: string, each: ShapeNode, value: Record<string, unknown>): string | null =>
@@ -157,7 +172,10 @@ const isUnknown = (value: unknown): boolean =>
 
 const first = (problems: readonly (string | null)[]): string | null => problems.find((each) => each !== null) ?? null;
 
-/** A unit of UTF-16 takes one to three bytes of UTF-8: most texts need not be counted. */
+/**
+ * Returns whether a value is a string within the limit. A UTF-16 code unit takes at most three bytes in UTF-8, so the
+ * bytes of most strings need not be counted.
+ */
 const fits = (value: unknown, maxBytes: number): boolean =>
   typeof value === "string" &&
   (value.length * 3 <= maxBytes || (value.length <= maxBytes && utf8Bytes(value) <= maxBytes));

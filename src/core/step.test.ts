@@ -42,14 +42,14 @@ const stimulus: fc.Arbitrary<Stimulus<MonitoredBully>> = fc.oneof(
   }),
 );
 
-/** Freezes data all the way down, so that whoever changes it throws. */
+/** Freezes data deeply, so that code that changes it throws. */
 function frozen<T>(value: T): T {
   if (typeof value === "object" && value !== null) for (const item of Object.values(value)) frozen(item);
   return Object.freeze(value);
 }
 
 describe("step is pure", () => {
-  it("leaves state and stimulus as they were, and equal inputs give equal outputs", () => {
+  it("leaves state and stimulus unchanged, and equal inputs give equal outputs", () => {
     fc.assert(
       fc.property(fc.array(stimulus, { maxLength: 40 }), (stimuli) => {
         let state: StateOf<MonitoredBully> = protocol.init(node.self, node.peers);
@@ -65,7 +65,7 @@ describe("step is pure", () => {
     );
   });
 
-  it("frozen inputs would show a handler that breaks the rule", () => {
+  it("frozen inputs expose a handler that changes them", () => {
     const state = frozen(bully().init(1, [2]));
     expect(() => {
       state.phase = "campaigning";
@@ -77,7 +77,7 @@ describe("step is pure", () => {
     expect(effects.map((effect) => effect.kind)).toEqual(["send", "send", "cancelTimer", "setTimer"]);
   });
 
-  it("asks the chooser it is given, and records what was chosen", () => {
+  it("asks the given chooser, and records its choice", () => {
     const coin = {
       name: "coin",
       init: () => ({ side: "" }),
@@ -101,7 +101,7 @@ describe("step is pure", () => {
     expect(toss).toEqual({ state: { side: "tails" }, effects: [{ kind: "choose", label: "side", option: "tails" }] });
   });
 
-  it("says which handler is missing", () => {
+  it("names the missing handler", () => {
     const stray = { kind: "timeout", timer: "lunch" } as unknown as Stimulus<Bully>;
     expect(() => step<Bully>(bully(), node, bully().init(1, node.peers), stray)).toThrow(
       'bully has no timeout handler for "lunch"',

@@ -1,6 +1,6 @@
 /**
- * One step of one node. `dispatch` runs the handler in place (simulator, network); `step` makes the same handler pure
- * from outside: `(state, stimulus) → { state, effects }`.
+ * A single step of one node. `dispatch` runs the handler in place, as the simulator and the network do. `step` wraps
+ * the same handler in a pure function: `(state, stimulus) → { state, effects }`.
  */
 import { UsageError } from "./errors.ts";
 import { clone } from "./plain.ts";
@@ -22,13 +22,20 @@ import type {
 } from "./protocol.ts";
 import { idealSignatures } from "./signatures.ts";
 
+/** The input to a step, such as a message or an expired timer. */
 export type Stimulus<V extends Vocabulary> =
+  /** The first start, or a restart after the journal was replayed. */
   | { kind: "start" }
+  /** A message has arrived. */
   | { kind: "receive"; from: NodeId; message: MessageOf<V> }
+  /** A timer has expired. */
   | { kind: "timeout"; timer: TimerOf<V> }
+  /** The application, or another part of an assembly, has sent a command. */
   | { kind: "command"; command: CommandOf<V> }
+  /** A journal record is replayed before a restart. */
   | { kind: "replay"; record: RecordOf<V> };
 
+/** An effect that a handler recorded on `ctx`, as data. Each `kind` is the name of a `Context` method. */
 export type Effect<V extends Vocabulary> =
   | { kind: "send"; to: NodeId; message: MessageOf<V> }
   | { kind: "broadcast"; message: MessageOf<V> }
@@ -40,7 +47,7 @@ export type Effect<V extends Vocabulary> =
   | { kind: "reply"; request: RequestId; reply: ReplyOf<V> }
   | { kind: "choose"; label: string; option: unknown };
 
-/** The handler tables as a driver sees them: looked up by name. The types of `Protocol` keep authors honest. */
+/** The handler tables as a driver sees them, looked up by name. The types in `Protocol` check the authors' code. */
 type Handlers = Readonly<Record<string, (...args: unknown[]) => void>>;
 type Tables = {
   readonly name: string;
@@ -49,7 +56,11 @@ type Tables = {
   readonly [table in "receive" | "timeout" | "command" | "replay"]?: Handlers;
 };
 
-/** Runs the handler of `stimulus` in place: changes `state`, records effects on `ctx`. */
+/**
+ * Runs the handler for `stimulus` in place. The handler changes `state` and records effects on `ctx`.
+ *
+ * @throws UsageError if the protocol has no handler for the stimulus
+ */
 export function dispatch<V extends Vocabulary>(
   protocol: Protocol<V>,
   state: StateOf<V>,
@@ -82,10 +93,20 @@ function handler(
   return found[name] as Handlers[string];
 }
 
-/** Picks among the options of a `ctx.choose`. */
+/** Picks one of the options passed to `ctx.choose`. */
 export type Chooser = <T>(label: string, options: readonly T[]) => T;
 
-/** The pure step. `state` is left as it was; the effects stand in the order in which the handler recorded them. */
+/**
+ * Runs one step as a pure function. `state` is not changed.
+ *
+ * @param choose makes the handler's choices. By default, it picks the first option.
+ * @returns the new state, and the effects in the order the handler recorded them
+ * @example
+ * const protocol = bully();
+ * const [node, state] = [{ self: 1, peers: [2, 3] }, protocol.init(1, [2, 3])];
+ * const { effects } = step(protocol, node, state, { kind: "command", command: { type: "call" } });
+ * @throws UsageError if the protocol has no handler for the stimulus
+ */
 export function step<V extends Vocabulary>(
   protocol: Protocol<V>,
   node: { readonly self: NodeId; readonly peers: readonly NodeId[] },

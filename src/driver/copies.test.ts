@@ -23,7 +23,7 @@ const protocol = {
 } as unknown as Protocol<Sending>;
 const { message } = copiesOf(protocol);
 
-it("a copy shares nothing with what it was made of, and has the fields of its shape in their order, the type first", () => {
+it("a copy shares nothing with the original and has the fields of its shape in order, the type first", () => {
   const original: Sending["message"] = {
     rows: [{ at: 1, list: [2] }],
     inner: { b: 3, a: [4], type: "pair" },
@@ -45,7 +45,7 @@ it("a copy shares nothing with what it was made of, and has the fields of its sh
   expect(message({ type: "two" })).toEqual({ type: "two" });
 });
 
-it("what has none of the shapes that are declared is refused, as it is on a network", () => {
+it("rejects a value that has none of the declared shapes, as a network does", () => {
   const strange = { type: "three", list: [1] } as unknown as Sending["message"];
   expect(() => message(strange)).toThrow(expect.objectContaining({ name: "InvariantViolation", code: "bad-message" }));
 });

@@ -1,7 +1,7 @@
 /**
- * Messages, commands and records are values: each driver hands out copies, made as a network would make them. So neither
- * what a sender does to its message afterwards nor what a receiver does to the one it got is seen by anybody else, and the
- * fields come in the order of their shape, however they were written down. What no network would carry is refused here as well.
+ * Copies messages, commands and records, which are values. Each driver passes on copies, made as a network would make
+ * them. No node therefore sees later changes that a sender makes to its message or a receiver makes to its copy. Fields
+ * are in the order of their shape, and values that a network could not carry are rejected.
  */
 import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { entriesIn } from "../core/per-node.ts";
@@ -10,24 +10,25 @@ import type { CommandOf, MessageOf, Protocol, RecordOf, ReplyOf, Tagged, Vocabul
 import { hasShape, problem, type ShapeNode, type Shapes, variants } from "../core/shape.ts";
 import type { Stimulus } from "../core/step.ts";
 
-// Shapes say what is inside.
+// Shapes describe the contents.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Copy = (value: any) => any;
 type Fields = Readonly<Record<string, ShapeNode>>;
 
-/** Copies of what a protocol is given and gives away. */
+/** Functions that copy a protocol's messages, commands, records and stimuli. */
 export interface Copies<V extends Vocabulary> {
   message(message: MessageOf<V>): MessageOf<V>;
   command(command: CommandOf<V>): CommandOf<V>;
   record(record: RecordOf<V>): RecordOf<V>;
   reply(reply: ReplyOf<V>): ReplyOf<V>;
-  /** With a copy of what is in it. */
+  /** Returns a stimulus with a copy of its contents. */
   stimulus(stimulus: Stimulus<V>): Stimulus<V>;
 }
 
-/** Made once for all runs of a protocol. */
+/** The copy functions created so far. All runs of a protocol share them. */
 const made = new WeakMap<object, Copies<Vocabulary>>();
 
+/** Returns a protocol's copy functions, derived from its shapes. */
 export function copiesOf<V extends Vocabulary>(protocol: Protocol<V>): Copies<V> {
   const known = made.get(protocol) as Copies<V> | undefined;
   if (known !== undefined) return known;
@@ -60,7 +61,7 @@ function makeCopies<V extends Vocabulary>({ shapes }: Protocol<V>): Copies<V> {
   };
 }
 
-/** Where no shapes are declared there is nothing to hold it to. */
+/** Returns a copy function. If no shapes are declared, it accepts any value. */
 function copierOf<U extends Tagged>(
   shapes: Shapes<U> | Record<never, never> = {},
   refusal: (text: string) => Error,
@@ -82,8 +83,8 @@ const copiesByType = (shapes: Fields): ReadonlyMap<string, Copy> =>
     Object.entries(shapes).map(([type, shape]) => [type, structCopy((shape as { fields: Fields }).fields, type)]),
   );
 
-/** Thrown where a value has not its shape; what exactly is wrong with the whole is found out then. */
-const MISSHAPEN = new Error("a value has not its shape");
+/** Thrown if a value does not have its shape. The caller then finds out which part of the value is wrong. */
+const MISSHAPEN = new Error("a value does not match its shape");
 const misshapen: Copy = () => {
   throw MISSHAPEN;
 };
@@ -125,7 +126,7 @@ function copyOf(shape: ShapeNode): Copy {
   }
 }
 
-/** `type` comes first, as it does on a network. */
+/** Returns a copy function for a struct. `type` comes first, as on a network. */
 function structCopy(fields: Fields, type?: string): Copy {
   const names = Object.keys(fields);
   const copies = Object.values(fields).map(copyOf);

@@ -1,28 +1,32 @@
-/** What goes wrong while a handler runs, with the node, the handler and what it was given. */
+/** Errors thrown by handlers, together with the node, the handler and its input. */
 import { InvariantViolation, UsageError } from "../core/errors.ts";
 import type { NodeId, StateProperty, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { Stimulus } from "../core/step.ts";
 import { bodyOf } from "../core/wrapping.ts";
 
-/** A handler that threw. */
+/** Describes a handler that threw an error. */
 export interface HandlerFailure {
   readonly node: NodeId;
-  /** Such as `receive election`. */
+  /** The name of the handler, such as `receive election`. */
   readonly handler: string;
-  /** Thrown by the handler. */
+  /** The error that was thrown. */
   readonly error: unknown;
 }
 
-/** A handler that records more effects than this in one step does not end. */
+/** The maximum number of effects in one step. A handler that records more is assumed to be in an endless loop. */
 const MAX_EFFECTS = 100_000;
 
-/** @param effects recorded so far in one step. @throws InvariantViolation for one too many */
+/**
+ * Checks the number of effects.
+ * @param effects how many effects the step has recorded so far
+ * @throws InvariantViolation if there are too many
+ */
 export function requireFewEffects(effects: number): void {
   if (effects > MAX_EFFECTS)
     throw new InvariantViolation("endless-step", `expected at most ${MAX_EFFECTS} effects in one step, got more`);
 }
 
-/** The name of the handler that a stimulus has. */
+/** Returns the name of the handler that a stimulus triggers. */
 export function handlerOf(stimulus: Stimulus<Vocabulary>): string {
   switch (stimulus.kind) {
     case "start":
@@ -40,13 +44,13 @@ export function handlerOf(stimulus: Stimulus<Vocabulary>): string {
 
 const typeName = (content: Tagged): string => partName(content.type, content);
 
-/** The content of an assembly's part is named by the part and its own type. */
+/** Returns the name of a handler in an assembly. A part's content is named after the part and its own type. */
 function partName(name: string, content: Tagged | null): string {
   const inside = content && bodyOf(content);
   return inside === null ? name : `${name}.${inside.type}`;
 }
 
-/** `node 1, receive election {"type":"election"} from 0`. */
+/** Describes a stimulus, such as `node 1, receive election {"type":"election"} from 0`. */
 export function occasionOf(node: NodeId, stimulus: Stimulus<Vocabulary>): string {
   const occasion = `node ${node}, ${handlerOf(stimulus)}`;
   if (stimulus.kind === "receive") return `${occasion} ${shown(stimulus.message)} from ${stimulus.from}`;
@@ -54,13 +58,13 @@ export function occasionOf(node: NodeId, stimulus: Stimulus<Vocabulary>): string
   return stimulus.kind === "replay" ? `${occasion} ${shown(stimulus.record)}` : occasion;
 }
 
-/** At most 200 characters of its JSON. */
+/** Formats a value as JSON, truncated to 200 characters. */
 function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 200 ? `${text.slice(0, 199)}…` : text;
 }
 
-/** An error with the place where it happened at the end of its message; its class and code stay. */
+/** Returns the same error with the place appended to its message. Its class and code stay the same. */
 export function placed(error: unknown, place: string): Error {
   if (error instanceof UsageError) return new UsageError(error.code, `${error.message} (${place})`, { cause: error });
   if (error instanceof InvariantViolation)
@@ -70,7 +74,7 @@ export function placed(error: unknown, place: string): Error {
 
 const failures = new WeakMap<object, HandlerFailure>();
 
-/** A property for which a failure is a violation, so that its run can be shown like other counterexamples. */
+/** Returns a property that the failure violates, so that the run can be shown like any other counterexample. */
 export function failureProperty<V extends Vocabulary>(failure: HandlerFailure): StateProperty<V> {
   const { node, handler, error } = failure;
   const claim = `no handler throws, but “${handler}” of node ${node} threw ${String(error)}`;
@@ -79,6 +83,6 @@ export function failureProperty<V extends Vocabulary>(failure: HandlerFailure): 
   return property;
 }
 
-/** The failure that a property of `failureProperty` is about; null for any other property. */
+/** Returns the failure behind a property created by `failureProperty`. Null for any other property. */
 export const failureIn = (property: object | null): HandlerFailure | null =>
   (property === null ? undefined : failures.get(property)) ?? null;

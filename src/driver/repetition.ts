@@ -1,6 +1,7 @@
 /**
- * A handler's result may depend on nothing but its arguments: the checker remembers results. It therefore repeats some runs of each
- * handler, at once and later, and compares their results. The simulator does not repeat runs, so that a handler may print.
+ * Repeats handlers to check that they are deterministic. A handler's result must depend only on its arguments, because
+ * the checker caches results. The checker therefore repeats some runs of each handler, both immediately and later, and
+ * compares the results. The simulator does not, so handlers may print there.
  */
 import { Chunk, isSameChunk } from "../core/chunk.ts";
 import { InvariantViolation, UsageError } from "../core/errors.ts";
@@ -9,10 +10,13 @@ import type { NodeId, Protocol, StateOf, Vocabulary } from "../core/protocol.ts"
 import { type Effect, type Stimulus, step } from "../core/step.ts";
 import { handlerOf, occasionOf } from "./handler-failure.ts";
 
-/** Runs of a handler that are kept: the first ones, then every `EVERY`th one while there is room. They are repeated at powers of four. */
+/**
+ * How many of a handler's first runs are kept. After these, every `EVERY`th run is kept while there is room. A
+ * handler's kept runs are repeated whenever its number of runs is a power of four.
+ */
 const FIRST = 8;
 const EVERY = 64;
-/** When a search ends, what is kept of a handler is repeated until there were this many runs. */
+/** How often each handler's kept runs are repeated when a search ends. */
 const REPETITIONS = 24;
 
 interface Sample<V extends Vocabulary> {
@@ -29,20 +33,22 @@ interface Noted<V extends Vocabulary> {
   readonly samples: Sample<V>[];
 }
 
+/** Keeps sample runs of a protocol's handlers, and repeats them to find handlers that are not deterministic. */
 export class Repetitions<V extends Vocabulary> {
   readonly #protocol: Protocol<V>;
   readonly #kept: number;
   readonly #noted = new Map<string, Noted<V>>();
 
-  /** @param kept how many runs of each handler are kept */
+  /** @param kept the number of runs to keep for each handler */
   constructor(protocol: Protocol<V>, kept: number) {
     this.#protocol = protocol;
     this.#kept = kept;
   }
 
   /**
-   * To be called after a run of a handler, with the state before. Neither that nor the stimulus is changed afterwards.
-   * @throws InvariantViolation if a run that is repeated ends in another way
+   * Call this after each run of a handler, with the state before the run. Neither the state nor the stimulus may be
+   * changed afterwards.
+   * @throws InvariantViolation if a repeated run has a different result
    */
   note(self: NodeId, peers: readonly NodeId[], state: StateOf<V>, stimulus: Stimulus<V>): void {
     const handler = handlerOf(stimulus as Stimulus<Vocabulary>);
@@ -59,7 +65,10 @@ export class Repetitions<V extends Vocabulary> {
     if (isPowerOfFour(number)) this.#repeat(noted);
   }
 
-  /** Repeats all that is kept. @throws InvariantViolation */
+  /**
+   * Repeats all kept runs.
+   * @throws InvariantViolation if a result differs
+   */
   repeatAll(): void {
     for (const noted of this.#noted.values())
       for (let left = REPETITIONS; left > 0; left -= Math.max(1, noted.samples.length)) this.#repeat(noted);
@@ -76,7 +85,10 @@ export class Repetitions<V extends Vocabulary> {
     }
   }
 
-  /** By which of the options a choice falls depends on the sample, so that several are tried. */
+  /**
+   * Repeats a run. Each sample makes choices according to its index, so that together the samples cover several
+   * options.
+   */
   #resultOf({ node, state, stimulus }: Omit<Sample<V>, "result">, index: number): Result {
     try {
       const choose = <T>(_label: string, options: readonly T[]): T => options[index % options.length] as T;
@@ -90,13 +102,13 @@ export class Repetitions<V extends Vocabulary> {
     const place = occasionOf(node.self, stimulus as Stimulus<Vocabulary>);
     return new InvariantViolation(
       "not-repeatable",
-      `expected a handler of ${this.#protocol.name} to do the same whenever it is given the same state and ${kindOf(stimulus.kind)}, ` +
-        `got ${first} and then ${second} in ${path} (${place}): use ctx.choose for chance and timers for time, and keep in the state what a node remembers`,
+      `expected a handler of ${this.#protocol.name} to do the same for the same state and ${kindOf(stimulus.kind)}, ` +
+        `got ${first} and then ${second} in ${path} (${place}): use ctx.choose for randomness and timers for time, and keep everything that a node remembers in its state`,
     );
   }
 }
 
-/** And 0. */
+/** Whether a number is a power of four. Also true for 0. */
 const isPowerOfFour = (number: number): boolean => (number & (number - 1)) === 0 && (number & 0x55555555) === number;
 
 const kindOf = (kind: Stimulus<Vocabulary>["kind"]): string =>
@@ -107,7 +119,7 @@ interface Difference {
   readonly values: readonly [string, string];
 }
 
-/** Where two results differ first. */
+/** Returns the first position at which two results differ. */
 function firstDifference(first: unknown, second: unknown, path = ""): Difference | null {
   if (first instanceof Chunk && second instanceof Chunk && isSameChunk(first, second)) return null;
   if (!isObject(first) || !isObject(second) || first instanceof Chunk || second instanceof Chunk) {
@@ -129,7 +141,10 @@ function shown(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
 
-/** @throws UsageError that names the first value in a state that is not plain data, and what to use in its place. */
+/**
+ * Checks that a state is plain data.
+ * @throws UsageError for the first value that is not. The message names the value and suggests a replacement.
+ */
 export function requirePlainState(state: unknown, node: NodeId, when: string): void {
   const found = strangerIn(state, "state", new Set());
   if (found === null) return;
@@ -151,7 +166,7 @@ function strangerIn(value: unknown, path: string, around: Set<object>): Stranger
   if (typeof value === "symbol") return { path, got: "a symbol", instead: "a string" };
   if (typeof value === "bigint") return { path, got: "a bigint", instead: "a number or a string" };
   if (!isObject(value)) return null;
-  if (around.has(value)) return { path, got: "an object that contains itself", instead: "ids in place of references" };
+  if (around.has(value)) return { path, got: "an object that contains itself", instead: "ids instead of references" };
   const prototype: unknown = Array.isArray(value) ? null : Object.getPrototypeOf(value);
   if (prototype === Chunk.prototype) return null;
   if (prototype !== null && prototype !== Object.prototype) {

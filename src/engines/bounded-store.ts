@@ -1,15 +1,23 @@
-/** A store whose calls are answered or fail within a time, whatever its client library does. Why they fail is remembered. */
+/**
+ * Wraps a store so that every call is answered or fails within a time limit, regardless of the client library.
+ * Remembers why calls failed.
+ */
 import type { Platform } from "../runtime/platform/platform.ts";
 import { type Store, StoreError } from "./store.ts";
 
-/** Why an engine refuses or does not answer: the last failure of each kind of call that has not succeeded since. */
+/**
+ * Why an engine refuses calls or does not answer. Stores the last failure of each kind of call since that kind last
+ * succeeded.
+ */
 export class LastFailures {
   readonly #clock: Platform["clock"];
   readonly #forMs: number;
-  /** The latest last. */
+  /** Failures in order, with the latest one last. */
   readonly #failures = new Map<keyof Store, { readonly error: StoreError; readonly at: number }>();
 
-  /** @param forMs how long one counts: what is asked still is asked again sooner. */
+  /**
+   * @param forMs how long a failure is reported. Pending calls are retried sooner than that, which records it again.
+   */
   constructor(clock: Platform["clock"], forMs: number) {
     this.#clock = clock;
     this.#forMs = forMs;
@@ -30,7 +38,10 @@ export class LastFailures {
   }
 }
 
-/** A name with several addresses fails with the reasons of each, and no words of its own. */
+/**
+ * Returns the reason for a failure. If a host name has several addresses, the failure is an `AggregateError`, which has
+ * no message of its own.
+ */
 export function reasonOf({ message, cause }: StoreError, engine: string): string {
   if (cause instanceof AggregateError) return cause.errors.map((each: Error) => each.message).join(", ");
   return message.replace(`${engine}: `, "");
@@ -42,6 +53,7 @@ export interface Bounds {
   readonly failures: LastFailures;
 }
 
+/** Limits the duration of every call to a store. */
 export function boundedStore(store: Store, { timers, timeoutMs, failures }: Bounds): Store {
   const within = <T>(call: keyof Store, answer: Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {

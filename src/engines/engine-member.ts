@@ -1,4 +1,4 @@
-/** The member of an engine: the same calls as those of a cluster's clients, over the engine's service. */
+/** A member that uses an external engine. It provides the same calls as a client, on top of the engine's service. */
 import { NamedCalls } from "../client/named-calls.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import type { EngineJoinOptions, EngineMember, ExternalEngine } from "../cluster/services/external-engine.ts";
@@ -15,7 +15,10 @@ import type { Store } from "./store.ts";
 
 const SESSION_MS = { default: 10_000, least: 1_000, most: 600_000 } as const;
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** Of what a session lasts: one call may fail and another be made before it ends. */
+/**
+ * How many call timeouts fit into a session. This is more than 1, so that a failed call can be repeated before the
+ * session expires.
+ */
 const CALLS_PER_SESSION = 4;
 
 const rules: Rules<EngineJoinOptions> = {
@@ -28,7 +31,10 @@ const rules: Rules<EngineJoinOptions> = {
   signal: may.signal,
 };
 
-/** What `etcd(options)` and the like return. Nothing is loaded before `join()`. @throws UsageError for options that cannot be. */
+/**
+ * Creates the object that functions such as `etcd(options)` return. Loads nothing before `join()`.
+ * @throws UsageError if an option is invalid
+ */
 export function externalEngine<O extends object>(
   name: string,
   options: O,
@@ -43,10 +49,14 @@ export function externalEngine<O extends object>(
   };
 }
 
-/** Client libraries of engines are optional: each is loaded when its engine is joined. @throws UsageError `no-library` */
+/**
+ * Loads an engine's client library when the engine is joined, because these libraries are optional.
+ * @throws UsageError `no-library`
+ */
 export const clientLibrary = <T>(name: string, engine: string): Promise<T> =>
   optionalPackage([name], `the engine ${engine} uses`, () => import(name) as Promise<T>);
 
+/** Opens the store, and joins once the first session has begun. */
 export async function joinStore(
   platform: Pick<Platform, "clock" | "timers" | "random">,
   open: () => Promise<Store>,
@@ -80,7 +90,7 @@ class JoinedEngine extends NamedCalls implements EngineMember {
     return this.service.closed === null && this.service.session !== null;
   }
 
-  /** @throws CoordinationError `no-endpoint` if the engine gives no session in time; the reason of `signal` */
+  /** @throws CoordinationError `no-endpoint` if the engine does not open a session in time; the reason of `signal` */
   async open(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
     const { timers } = this.service.platform;
     const forget = onAbort(signal, () => void this.leave());
@@ -89,7 +99,7 @@ class JoinedEngine extends NamedCalls implements EngineMember {
       const timer = timers.after(Math.min(timeoutMs, MAX_WAIT_MS), () => {
         const cause = this.service.lastFailure;
         const why = cause === null ? "" : `: ${reasonOf(cause, this.engine)}`;
-        const text = `${this.engine} gave no session within ${timeoutMs} ms${why}`;
+        const text = `${this.engine} did not open a session within ${timeoutMs} ms${why}`;
         this.fail(new CoordinationError("no-endpoint", "never-sent", text, cause === null ? {} : { cause }));
       });
       this.changed = () => {
@@ -105,7 +115,7 @@ class JoinedEngine extends NamedCalls implements EngineMember {
   }
 
   leave(): Promise<void> {
-    return this.depart("this member of an engine has left");
+    return this.depart("this member has left");
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,7 +1,6 @@
 /**
- * The replicated service's interface over an engine that others run: what members and clients of a cluster build their elections,
- * locks and maps on. It does not remember what the engine says: everything that counts is asked for, and hints of changes only say
- * when.
+ * Implements the interface of the replicated service on an external engine. Elections, locks and maps run on it as they
+ * do on a cluster. It does not cache any engine state, but reads it before each decision. Hints only trigger reads.
  */
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { type Call, type Calls, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
@@ -31,7 +30,7 @@ import { isForeseen, refused, type Store, StoreError } from "./store.ts";
 export interface EngineServiceOptions {
   readonly platform: Pick<Platform, "clock" | "timers" | "random">;
   readonly store: Store;
-  /** Of the calls of `store`. */
+  /** The failures of calls to `store`. */
   readonly failures: LastFailures;
   readonly ttlMs: number;
   onChange(): void;
@@ -39,21 +38,22 @@ export interface EngineServiceOptions {
 
 const MAX_WAITERS = 10_000;
 const LOOKS = 3;
-/** What hints have told is looked at together. */
+/** Hints that arrive within this time are handled together. */
 const GATHER_MS = 2;
 const WAIT_FOR_SESSION_MS = 20;
 const NUMBERS_PER_MS = 1_000;
 const RESTORED = "the engine was restored to an earlier state, such as from a backup";
-const NOT_HELD = "the engine does not have it any more, as after a restore from a backup";
+const NOT_HELD = "the engine no longer has this grant, for example after a restore from a backup";
 const always = (): boolean => true;
 
+/** The service for one process on an engine. */
 export class EngineService implements Service {
   readonly platform: EngineServiceOptions["platform"];
-  /** Its first session. */
+  /** The id of the first session. */
   self: NodeId = 0;
   readonly counts = newCounts();
   readonly maxWaiters = MAX_WAITERS;
-  /** What is known here may be older than what there is: so it is asked for where it counts. */
+  /** Always null. A cached revision could be outdated, so callers that need one request it from the engine. */
   readonly revision = null;
   closed: CoordinationError | null = null;
   readonly #store: Store;
@@ -79,7 +79,7 @@ export class EngineService implements Service {
   readonly #name: string;
   #number: number;
   #writes = 0;
-  /** Where watches that have been begun go on from is known. */
+  /** Settles once every watch that has been started so far has its start revision. */
   #before: Promise<unknown> = Promise.resolve();
   #isLooking = false;
   #looksAgain = false;
@@ -115,7 +115,7 @@ export class EngineService implements Service {
     return this.#upkeep.until;
   }
 
-  /** Why the engine could not be asked for a session, when that was last so. */
+  /** The last failed attempt to open or renew a session. */
   get lastFailure(): StoreError | null {
     return this.#upkeep.lastFailure;
   }
@@ -193,7 +193,7 @@ export class EngineService implements Service {
     return topic === "map" ? this.#maps.follow(name) : this.#locks.follow(name);
   }
 
-  /** What is held is lost, and nothing more is asked. */
+  /** Ends all grants for this reason. Later calls are rejected. */
   close(reason: CoordinationError): void {
     if (this.closed !== null) return;
     this.closed = reason;
@@ -203,7 +203,7 @@ export class EngineService implements Service {
     this.#listeners.clear();
   }
 
-  /** Ends the session, so that what it holds is others' at once, and the connection. */
+  /** Ends the session, so that other processes can acquire its locks immediately, and closes the connection. */
   async depart(): Promise<void> {
     await this.#upkeep.stop();
     await this.#dead.leave();
@@ -225,7 +225,10 @@ export class EngineService implements Service {
         return this.#keys.submit(operation, () => (this.closed === null && isWanted() ? (this.session ?? 0) : null));
       }
       default:
-        return { revision: 0, result: refuse("bad-operation", `${operation.type}: not on an engine that others run`) };
+        return {
+          revision: 0,
+          result: refuse("bad-operation", `${operation.type}: not supported by an external engine`),
+        };
     }
   }
 
@@ -242,18 +245,21 @@ export class EngineService implements Service {
       case "holders":
         return this.#locks.holders(query.name);
       default:
-        throw refused("bad-operation", `${query.type}: not on an engine that others run`);
+        throw refused("bad-operation", `${query.type}: not supported by an external engine`);
     }
   }
 
-  /** In one session and no other: who asks in the next one asks anew. */
+  /**
+   * Waits for a session and returns a function that returns the requester. This function returns null once the session
+   * has ended or the caller is no longer waiting, because a request must then be submitted again in the next session.
+   */
   async #askingWhile(isWanted: IsWanted): Promise<() => Asking | null> {
     const session = await this.#sessionOnce(isWanted);
     const asking = { session: session ?? 0, member: this.self };
     return () => (session !== null && session === this.session && isWanted() ? asking : null);
   }
 
-  /** Null once nobody waits for it any more. */
+  /** Waits for a session. Returns null once the caller is no longer waiting. */
   async #sessionOnce(isWanted: IsWanted): Promise<number | null> {
     while (this.closed === null && isWanted()) {
       if (this.session !== null) return this.session;
@@ -285,7 +291,10 @@ export class EngineService implements Service {
     };
   }
 
-  /** What was read, told or granted may not be in the engine any more. */
+  /**
+   * Handles a restore of the engine. This process may have read, reported or been granted something that is missing
+   * from the restored state.
+   */
   #restored(): void {
     this.#maps.restart();
     this.#tell({ type: "rolled-back" }, null);
@@ -302,7 +311,7 @@ export class EngineService implements Service {
     return `${this.#name}.${this.#writes}`;
   }
 
-  /** One look at a time; what is hinted at meanwhile is looked at in another. */
+  /** Handles hints, one round at a time. Hints that arrive during a round cause one more round. */
   async #lookAround(): Promise<void> {
     if (this.closed !== null) return;
     this.#looksAgain = true;
@@ -319,14 +328,18 @@ export class EngineService implements Service {
     }
   }
 
-  /** Another process may have detected a restore, and more may have changed since than was lost: then watches end. */
+  /**
+   * If maps are being followed, checks that the engine was not restored. If another process detected a restore only
+   * after the engine had passed the lost revisions, the watches in this process must end, too. Returns false to try
+   * again later.
+   */
   async #isHistoryKnown(): Promise<boolean> {
     try {
       if (this.#maps.areFollowed) await this.#history.check();
       return true;
     } catch (error) {
       if (!isForeseen(error)) throw error;
-      return false; // The next look tries again.
+      return false; // The next round will try again.
     }
   }
 

@@ -1,24 +1,32 @@
-/** etcd's API as JSON over HTTP, which every etcd serves beside gRPC: calls, and streams of lines. */
+/**
+ * etcd's JSON API over HTTP, which every etcd member serves in addition to gRPC. It supports single calls and streams
+ * of lines.
+ */
 import { type ClientRequest, type IncomingMessage, Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { refused, StoreError } from "./store.ts";
 
+/** The addresses and certificates of etcd. */
 export interface EtcdPlace {
-  /** Such as `http://10.0.0.1:2379`. */
+  /** The URLs of the members, such as `http://10.0.0.1:2379`. */
   readonly endpoints: readonly string[];
-  /** PEM texts: whose certificates the members have, and this process's own where they ask for one. */
+  /**
+   * PEM data: `ca` to verify the members' certificates, and this process's `cert` and `key`, if the members require
+   * them.
+   */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string } | undefined;
 }
 
-/** One answer. */
+/** The maximum size of a single answer. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const MAX_SOCKETS = 16;
-/** What is asked after a member has kept somebody waiting for so long is asked of the next one, and on new connections. */
+/** If a member has not answered a call within this time, later calls use the next member and new connections. */
 const SLOW_MS = 1_000;
 const CALL_MS = 5_000;
-/** In etcd's words, and in those of gRPC, which the member's own JSON comes through. */
+/** Matches error messages from etcd and from gRPC, on which etcd's JSON gateway is based. */
 const TOO_LARGE = /request is too large|too many operations|message larger than max/;
 
+/** Sends calls to etcd. After a failure it switches to the next endpoint. */
 export class EtcdHttp {
   readonly #endpoints: readonly string[];
   readonly #agents;
@@ -49,7 +57,10 @@ export class EtcdHttp {
         const isUnheard = error.code === "ECONNREFUSED";
         reject(new StoreError(`etcd: ${error.message}`, !isUnheard, { cause: error }));
       };
-      /** What a member turns away (4xx) was not done; of what fails in it nobody knows. */
+      /**
+       * Rejects the call after an error response. A request that a member rejected (4xx) was not applied. A request
+       * that failed inside the member (5xx) may have been.
+       */
       const turnedAway = (status: number, said: string): void => {
         const isUncertain = status < 400 || status >= 500;
         const why = `etcd: ${status} ${said.slice(0, 300)}`;
@@ -79,7 +90,10 @@ export class EtcdHttp {
     });
   }
 
-  /** Each line that comes, until what is returned is called. @param onEnd also of one that could not be begun. */
+  /**
+   * Calls `onLine` for each line, until the returned function is called.
+   * @param onEnd called when the stream ends, and also if it could not be started
+   */
   stream(path: string, body: object, onLine: (line: Record<string, unknown>) => void, onEnd: (error: Error) => void) {
     let isOver = false;
     const place = this.#at;
@@ -126,12 +140,17 @@ export class EtcdHttp {
     this.#agents.tls.destroy();
   }
 
-  /** The next one is asked from now on. Several that found the same one away have gone on but once. */
+  /**
+   * Makes later requests use the next member. If several requests failed at the same member, only the first one
+   * advances.
+   */
   #leave(place: number): void {
     if (this.#at === place) this.#at += 1;
   }
 
-  /** What a connection that has died without a word has kept waiting, others would wait for as well: nothing else says that they are dead. */
+  /**
+   * Closes idle connections and streams. One of them may have died silently, and later requests would then wait for it.
+   */
   #renew(): void {
     for (const agent of Object.values(this.#agents))
       for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy();
@@ -154,5 +173,5 @@ export class EtcdHttp {
 
 function tooLarge(said: string): Error {
   const [, why = said.slice(0, 300)] = /"(?:error|message)":"([^"]*)"/.exec(said) ?? [];
-  return refused("too-large", `expected a change that etcd takes: ${why}`);
+  return refused("too-large", `expected a change that etcd accepts: ${why}`);
 }

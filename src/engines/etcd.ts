@@ -1,6 +1,10 @@
 /**
- * etcd as an engine. Each change also writes one key that all changes write, `last`: so a watch from a revision on has told everything
- * once it has told of that key's last change. Sessions are leases, each with a key that goes with it.
+ * The API of `join()` on etcd.
+ *
+ * Every change also writes the key `last`. Once a watch has reported the change to `last` at a revision, it has
+ * therefore reported every change up to that revision. A session is an etcd lease with one key attached to it.
+ *
+ * @module coterie/engines/etcd
  */
 import type { ExternalEngine } from "../cluster/services/external-engine.ts";
 import type { Rules } from "../cluster/services/known-options.ts";
@@ -19,12 +23,16 @@ import {
   type Write,
 } from "./store.ts";
 
+/** Options for the `etcd` engine. */
 export interface EtcdOptions extends EtcdPlace {
-  /** Before its keys, which all who coordinate with each other share. Default `coterie/`. */
+  /**
+   * The prefix for its keys. All processes that coordinate with each other must use the same prefix. Default:
+   * `coterie/`.
+   */
   readonly prefix?: string | undefined;
 }
 
-/** As JSON has it: numbers of 64 bits are texts, bytes are base64. */
+/** A key-value pair as JSON: 64-bit numbers are strings, and bytes are base64. */
 interface Pair {
   readonly key: string;
   readonly value?: string;
@@ -40,14 +48,14 @@ interface WatchAnswer {
   readonly events?: readonly { readonly type?: string; readonly kv: Pair }[];
 }
 
-/** `--max-txn-ops` is 128 unless it is set otherwise, and one is ours. */
+/** The maximum number of keys. etcd's `--max-txn-ops` is 128 by default, and one of these operations writes `last`. */
 const MAX_KEYS = 127;
 const WATCH_AGAIN_MS = 300;
 const CHANGES_MS = 5_000;
 
 const rules: Rules<EtcdOptions> = {
   endpoints: may.needed({
-    wanted: 'a list of URLs of http: or https:, such as "http://127.0.0.1:2379"',
+    wanted: 'a list of http: or https: URLs, such as "http://127.0.0.1:2379"',
     accepts: (value) => Array.isArray(value) && value.length > 0 && value.every(isHttpUrl),
   }),
   prefix: may.text,
@@ -55,10 +63,12 @@ const rules: Rules<EtcdOptions> = {
 };
 
 /**
+ * Runs `join()` on an etcd cluster.
+ *
  * @example
  * const member = await join({ engine: etcd({ endpoints: ["http://10.0.0.1:2379", "http://10.0.0.2:2379"] }) });
  * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
- * @throws UsageError for options that cannot be.
+ * @throws UsageError if an option is invalid
  */
 export function etcd(options: EtcdOptions): ExternalEngine {
   return externalEngine(
@@ -77,7 +87,7 @@ class EtcdStore implements Store {
   readonly #last: string;
   readonly #hints = new Hints();
   readonly onHint = this.#hints.on;
-  /** Of each session of this process. */
+  /** The lease for each session that belongs to this process. */
   readonly #leases = new Map<number, string>();
   #stopWatching: () => void = () => {};
   #again: ReturnType<typeof setTimeout> | null = null;
@@ -121,7 +131,7 @@ class EtcdStore implements Store {
   async changes(prefix: string, after: number) {
     const { header, kvs = [] } = (await this.#http.call("/v3/kv/range", { key: this.#last })) as RangeAnswer;
     const last = Number(kvs[0]?.mod_revision ?? 0);
-    const revision = Number(header?.revision); // Between it and the last change there is none of ours.
+    const revision = Number(header?.revision); // No key with the prefix has changed between `last` and this revision.
     if (last <= after) return { revision, changes: [] };
     const changes = await this.#between(after, last);
     return changes && { revision, changes: changes.filter(({ key }) => key.startsWith(prefix)) };
@@ -165,7 +175,7 @@ class EtcdStore implements Store {
     return Promise.resolve();
   }
 
-  /** All changes behind a revision, up to one at which there was one. Null: they have been compacted. */
+  /** Returns all changes after `after`, up to and including the one at `last`, or null if etcd has compacted them. */
   #between(after: number, last: number): Promise<StoreChange[] | null> {
     return new Promise((resolve, reject) => {
       const changes: StoreChange[] = [];
@@ -195,7 +205,7 @@ class EtcdStore implements Store {
     });
   }
 
-  /** Says that something has changed, for as long as this is open. */
+  /** Sends a hint after every change, until the store is closed. */
   #watch(): void {
     this.#stopWatching = this.#http.stream("/v3/watch", this.#watched(), this.#hints.send, () => {
       this.#again = setTimeout(() => this.#watch(), WATCH_AGAIN_MS).unref();
@@ -221,7 +231,7 @@ class EtcdStore implements Store {
   }
 }
 
-/** `localhost:2379` is a URL as well, of a protocol `localhost:`. */
+/** Whether the value is an HTTP URL. `localhost:2379` is also a URL, with the protocol `localhost:`. */
 const isHttpUrl = (value: unknown): boolean =>
   typeof value === "string" && URL.canParse(value) && ["http:", "https:"].includes(new URL(value).protocol);
 const sessionKey = (session: number): string => `s/${session}`;

@@ -1,4 +1,7 @@
-/** Processes that follow one stream: whatever is cut off of it, and whenever they come, they have the same state. */
+/**
+ * Checks that processes following the same stream have the same state, no matter how the stream is truncated and when
+ * they start.
+ */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { random } from "../core/random.ts";
@@ -14,9 +17,9 @@ class Kept {
   ms = 1_000;
   made = "1";
   isReplicated = false;
-  /** What a server says that leads it no longer. Null: it is asked of the one that leads. */
+  /** The last sequence number as reported by a deposed leader. Null if the current leader answers. */
   lastAsDeposed: number | null = null;
-  /** Whoever follows is told to begin anew. */
+  /** Changes when followers must start over from the beginning. */
   #turn = 0;
   #woken: (() => void)[] = [];
 
@@ -27,13 +30,13 @@ class Kept {
     return this.last;
   }
 
-  /** All connections end. */
+  /** Ends all connections. */
   drop(): void {
     this.#turn += 1;
     this.wake();
   }
 
-  /** As a power cut takes what was not synced. */
+  /** Removes the last messages, as when a power failure loses unsynced ones. */
   lose(count: number): void {
     this.messages = this.messages.slice(0, Math.max(0, this.messages.length - count));
     this.last -= count;
@@ -46,7 +49,10 @@ class Kept {
     for (const each of woken) each();
   }
 
-  /** As one process sees it. @param maxBytes of a message */
+  /**
+   * The stream as seen by one process.
+   * @param maxBytes the maximum size of a message
+   */
   stream(maxBytes = 4_000, lateTurns = 0): Stream {
     const kept = this;
     return {
@@ -80,7 +86,10 @@ class Kept {
 }
 
 let writers = 0;
-/** @param lateTurns after how many turns it is given each message */
+/**
+ * Starts a log that follows the stream.
+ * @param lateTurns the delay of each message, in turns of the event loop
+ */
 function following(kept: Kept, maxBytes?: number, lateTurns?: number, saveEvery = 25): NatsLog {
   writers += 1;
   const sleep = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -102,29 +111,29 @@ const written = (key: string, value: string, revision?: number): LogRequest => (
   writes: [{ key, value }],
 });
 
-/** Nobody saves any more. */
+/** Waits until no process is saving any more. */
 async function settled(kept: Kept): Promise<void> {
   for (let quiet = 0, last = 0; quiet < 20; quiet = kept.last === last ? quiet + 1 : 0, last = kept.last) {
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
-/** A state is long, and nobody reads where two differ. */
+/** Shortens a state, which would be too long to compare by eye. */
 const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 const readAnew = (error: unknown): void => {
   if (!(error instanceof StoreError)) throw error;
 };
 
-/** Null: it is being read anew. */
+/** Resolves with the saved state, or with null while it is being reread. */
 const savedBy = (log: NatsLog): Promise<string | null> =>
   log.read().then(
     (state) => state.save(),
     () => null,
   );
 
-describe("a stream that is followed", () => {
-  it("is read with all that was answered before, though a server that leads it no longer knows of less", async () => {
+describe("a followed stream", () => {
+  it("is read with every acknowledged record, though a deposed leader knows of fewer", async () => {
     const kept = new Kept();
     kept.isReplicated = true;
     const [writer, reader] = [following(kept), following(kept, 4_000, 50)];
@@ -139,7 +148,7 @@ describe("a stream that is followed", () => {
   });
 
   it.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])(
-    "comes to what all of its records come to, cut off and followed anew at any time (seed %i)",
+    "yields the state of all its records, though it is cut and read again at any time (seed %i)",
     async (seed) => {
       const draw = random(seed);
       const kept = new Kept();
@@ -174,13 +183,13 @@ describe("a stream that is followed", () => {
       }
       const late = following(kept, 2_000);
       for (const log of [...logs, late]) expect(digest((await log.read()).save())).toBe(digest(naive.save()));
-      expect(kept.messages[0]?.seq).toBeGreaterThan(1); // It was cut off,
-      expect(longest).toBeLessThan(300); // and never was long.
+      expect(kept.messages[0]?.seq).toBeGreaterThan(1); // The stream was cut …
+      expect(longest).toBeLessThan(300); // … and was never long.
       for (const log of [...logs, late]) log.close();
     },
   );
 
-  it("is cut off before few long records take much room", async () => {
+  it("is cut before a few long records take much space", async () => {
     const kept = new Kept();
     const logs = [1, 2].map(() => following(kept, 4_000, 0, 1_000));
     let most = 0;
@@ -199,7 +208,7 @@ describe("a stream that is followed", () => {
     for (const log of [...logs, late]) log.close();
   });
 
-  it("that lost what it had kept is read anew: nobody goes on from what others do not have", async () => {
+  it("that lost records is read again: no process continues from records that others lack", async () => {
     const kept = new Kept();
     const [a, b] = [following(kept), following(kept)];
     await a.append(written("m/1", "kept"));
@@ -216,7 +225,7 @@ describe("a stream that is followed", () => {
     for (const log of [a, b, late]) log.close();
   });
 
-  it("that was made again begins with nothing", async () => {
+  it("that was created again begins empty", async () => {
     const kept = new Kept();
     const log = following(kept);
     await log.append(written("m/1", "before"));
@@ -226,7 +235,7 @@ describe("a stream that is followed", () => {
     log.close();
   });
 
-  it("takes no change that is longer than a message", async () => {
+  it("rejects a change that is longer than a message", async () => {
     const kept = new Kept();
     const log = following(kept, 1_000);
     await expect(log.append(written("m/1", "x".repeat(1_000)))).rejects.toMatchObject({ code: "too-large" });
@@ -234,12 +243,12 @@ describe("a stream that is followed", () => {
     log.close();
   });
 
-  it("has no answer for what it lost, and says that it may have been done", async () => {
+  it("has no answer for a lost request, and reports it as uncertain", async () => {
     const kept = new Kept();
     const log = following(kept);
     await log.read();
     const stream = kept.stream();
-    kept.made = "2"; // As it is seen at the next look.
+    kept.made = "2"; // The next check will see this.
     const waiting = new NatsLog({
       stream: { ...stream, follow: () => (async function* (): AsyncGenerator<KeptMessage> {})() },
       writer: "w",
@@ -256,7 +265,7 @@ describe("a stream that is followed", () => {
 });
 
 describe("the state of a stream", () => {
-  it("writes only where all checks hold, and remembers changes of maps", () => {
+  it("writes only if all checks hold, and retains changes of maps", () => {
     const state = new LogState();
     expect(state.apply(1, 0, written("m/a", "1", 0))).toEqual({ type: "committed", revision: 1 });
     expect(state.apply(2, 0, written("m/a", "2", 0))).toEqual({ type: "other" });
@@ -271,9 +280,9 @@ describe("the state of a stream", () => {
     });
   });
 
-  it("ends sessions by the time of its records, which does not run backwards", () => {
+  it("ends sessions by the time of its records, which never runs backwards", () => {
     const state = new LogState();
-    const session = 1_000_001; // Of the time and the number of the record.
+    const session = 1_000_001; // Composed of the record's time and its number.
     const sessions = [session];
     expect(state.apply(1, 1_000, { type: "open", ttlMs: 100 })).toEqual({ type: "living", sessions });
     expect(state.apply(2, 1_099, { type: "keep", session })).toEqual({ type: "living", sessions });
@@ -282,7 +291,7 @@ describe("the state of a stream", () => {
     expect(state.apply(5, 900, { type: "living", sessions })).toEqual({ type: "living", sessions: [] });
   });
 
-  it("remembers the last changes only, and says from where on", () => {
+  it("retains only the last changes, and reports the oldest retained revision", () => {
     const state = new LogState();
     for (let at = 1; at <= 20_002; at++) state.apply(at, 0, written("m/a", String(at)));
     expect(state.changes("m/", 1)).toBeNull();
@@ -293,7 +302,7 @@ describe("the state of a stream", () => {
     expect(LogState.restore(state.save()).changes("m/", 20_007)).toEqual(state.changes("m/", 20_007));
   });
 
-  it("is full at its limit, and takes what makes it smaller", () => {
+  it("is full at its limit, and accepts changes that make it smaller", () => {
     const state = new LogState();
     const long = "x".repeat(8 * 1024 * 1024 - 3);
     for (let at = 1; at <= 4; at++) {
@@ -305,20 +314,20 @@ describe("the state of a stream", () => {
     expect(state.apply(7, 0, written("g/5", "x"))).toMatchObject({ type: "committed" });
   });
 
-  it("takes a shorter value, and what gives a lock back, when it is full", () => {
+  it("accepts a shorter value, and the release of a lock, when it is full", () => {
     const state = new LogState();
     for (let at = 1; at <= 4; at++) state.apply(at, 0, written(`m/${at}`, "x".repeat(8 * 1024 * 1024 - 3 - at)));
     const [lock, longer] = ["1234567890", "12345678901"];
-    expect(state.apply(5, 0, written("g/l", "1234567"))).toMatchObject({ type: "committed" }); // Now it is full.
+    expect(state.apply(5, 0, written("g/l", "1234567"))).toMatchObject({ type: "committed" }); // The state is full now.
     expect(state.apply(6, 0, written("g/l", lock))).toEqual({ type: "full" });
     expect(state.apply(7, 0, written("g/l", "123456"))).toMatchObject({ type: "committed" });
     expect(state.apply(8, 0, written("g/l", "1234567"))).toMatchObject({ type: "committed" });
     const release = { ...written("g/l", longer), isRelease: true } as const;
-    expect(state.apply(9, 0, release)).toMatchObject({ type: "committed" }); // Those who waited hold it now.
+    expect(state.apply(9, 0, release)).toMatchObject({ type: "committed" }); // A release may grow the value.
     expect(state.apply(10, 0, written("m/1", "short"))).toMatchObject({ type: "committed" });
   });
 
-  it("has keys in the order of their code points", () => {
+  it("orders keys by code points", () => {
     const state = new LogState();
     const keys = ["m/a", "m/ab", "m/\u{ffff}", "m/\u{1f642}", "m/\u{20000}"];
     for (const [at, key] of [...keys].reverse().entries()) state.apply(at + 1, 0, written(key, ""));
@@ -328,7 +337,7 @@ describe("the state of a stream", () => {
   });
 
   it.each(["", "{", "null", '{"form":2,"type":"request"}', '{"form":1,"type":"part","at":-1,"index":0,"count":1}\n'])(
-    "is not changed by what is no record of ours: %j",
+    "is not changed by a malformed record: %j",
     (text) => {
       expect(readRecord(new TextEncoder().encode(text))).toBeNull();
     },

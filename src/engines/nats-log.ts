@@ -1,19 +1,21 @@
 /**
- * One process at the stream: it appends requests, follows all records, and has the state that they come to. Sequence numbers of the
- * stream are without gaps, since it is only ever cut off at its beginning. It is cut off once a snapshot of the state behind a record
- * stands in it whole: then the stream begins with the record after that one, and who begins to follow it looks for that snapshot.
+ * One process's view of the log in a JetStream stream. It appends requests, follows all records, and computes the state
+ * from them. Sequence numbers have no gaps, because messages are removed only from the beginning of the stream. Once a
+ * snapshot of the state after record n is complete in the stream, the stream is truncated to begin with record n + 1. A
+ * process that starts to follow the stream looks for that snapshot.
  */
 import { type LogRecord, readRecord, writtenRecord } from "./nats-record.ts";
 import { type LogAnswer, type LogRequest, LogState } from "./nats-state.ts";
 import { refused, StoreError } from "./store.ts";
 
-/** A message as it was kept. */
+/** A stored message. */
 export interface KeptMessage {
   readonly seq: number;
   readonly ms: number;
   readonly data: Uint8Array;
 }
 
+/** The numbers of a stream's first and last records. */
 export interface StreamBounds {
   readonly first: number;
   readonly last: number;
@@ -21,42 +23,49 @@ export interface StreamBounds {
   readonly isReplicated: boolean;
 }
 
-/** What is used of a stream. */
+/** The stream operations that this module uses. */
 export interface Stream {
-  /** Bytes that one message may have. */
+  /** The maximum size of a message, in bytes. */
   readonly maxBytes: number;
   /**
-   * Numbers of the first and of the last message that it has; `made` differs where it was made again. Of one that is replicated, a server
-   * may tell them that leads it no longer and does not know it yet.
+   * Returns the numbers of the first and the last message, and the stream's creation time as `made`. If the stream is
+   * replicated, a deposed leader may answer with stale numbers.
    */
   bounds(): Promise<StreamBounds>;
   /** @throws StoreError */
   append(data: Uint8Array): Promise<{ seq: number }>;
-  /** Messages from that number on, as they come, until it fails or the caller stops. */
+  /** Yields messages starting with this number, as they arrive, until the stream fails or the caller stops. */
   follow(from: number): AsyncIterable<KeptMessage>;
-  /** Forgets the messages below that number. */
+  /** Removes all messages with lower numbers. */
   cutOff(below: number): Promise<void>;
 }
 
 export interface NatsLogOptions {
   readonly stream: Stream;
-  /** Differs from that of every other process. */
+  /** A name for this process that no other process has. */
   readonly writer: string;
   readonly sleep: (ms: number) => Promise<void>;
-  /** Entries or sessions may be others now. */
+  /** Called when entries or sessions may have changed. */
   changed(): void;
-  /** Whoever writes a record whose number is a multiple of it saves the state. */
+  /**
+   * How many records there are between snapshots. The process that writes a record whose number is a multiple of this
+   * saves the state.
+   */
   readonly saveEvery?: number;
-  /** So does who writes the record with which so many bytes have come since the last snapshot; while that is missing, again after as many. */
+  /**
+   * How many bytes of records there are between snapshots. The process whose record completes this many bytes since the
+   * last snapshot saves the state. So does the process whose record completes each further multiple, until a snapshot
+   * is complete.
+   */
   readonly saveEveryBytes?: number;
 }
 
 const SAVE_EVERY = 5_000;
 const SAVE_EVERY_BYTES = 64 * 1024 * 1024;
 const AGAIN_MS = 200;
-/** Of the records that may come between a state and the last part of its snapshot. */
+/** The maximum number of records between a state and the last part of its snapshot. */
 const MAX_EARLY_RECORDS = 100_000;
-/** Beside its text, for what a part is of. */
+/** Room for the header of a part, in addition to its text. */
 const PART_HEAD_BYTES = 200;
 
 interface Waiting {
@@ -64,17 +73,18 @@ interface Waiting {
   reject(error: StoreError): void;
 }
 
-/** A snapshot of which some parts have come, and what came since the state that it holds. */
+/** A snapshot with the parts received so far, and the records that follow its state. */
 interface Beginning {
   readonly at: number;
   readonly parts: Map<number, string>;
   readonly early: KeptMessage[];
 }
 
+/** Appends requests to the stream, and applies all records. */
 export class NatsLog {
   readonly #options: NatsLogOptions;
   readonly #stream: Stream;
-  /** Null: it is being read. */
+  /** The state. Null while it is still being read. */
   #state: LogState | null = null;
   #beginning: Beginning | null = null;
   #made = "";
@@ -84,10 +94,13 @@ export class NatsLog {
   readonly #waiting = new Map<string, Waiting>();
   #atLeast: { readonly seq: number; readonly resolve: () => void; readonly reject: (error: StoreError) => void }[] = [];
   #isSaving = false;
-  /** Of records since the last part of a snapshot: the same in every process that has seen one. */
+  /**
+   * The total size of the records since the last part of a snapshot. It is the same in every process that has seen a
+   * snapshot.
+   */
   #bytes = 0;
   #isReplicated: boolean | null = null;
-  /** Of what is read in this turn. */
+  /** The current read barrier, which is shared by the reads in one turn of the event loop. */
   #barrier: Promise<void> | null = null;
   #isClosed = false;
 
@@ -100,13 +113,16 @@ export class NatsLog {
     void this.#run();
   }
 
-  /** Everything that waits fails. */
+  /** Rejects all pending calls. */
   close(): void {
     this.#isClosed = true;
     this.#giveUp("nats: closed");
   }
 
-  /** The state with every record that was there when this was called. @throws StoreError */
+  /**
+   * Returns the state, which includes every record that was in the stream when this was called.
+   * @throws StoreError
+   */
   async read(): Promise<LogState> {
     if (this.#isReplicated === true) await this.#pass();
     else {
@@ -117,7 +133,7 @@ export class NatsLog {
     return this.#state ?? this.#unread();
   }
 
-  /** To append takes a majority, and what was answered before stands before it. */
+  /** Waits for a read barrier. An append needs a majority, and every acknowledged record comes before it. */
   #pass(): Promise<void> {
     if (this.#barrier === null) {
       this.#barrier = this.#appendNothing();
@@ -134,7 +150,10 @@ export class NatsLog {
     }
   }
 
-  /** @returns what it came to, at which record. @throws StoreError */
+  /**
+   * @returns the result of the request, with the number of its record
+   * @throws StoreError
+   */
   async append(request: LogRequest): Promise<LogAnswer & { at: number }> {
     this.#requests += 1;
     const id = `${this.#options.writer}-${this.#requests}`;
@@ -143,7 +162,7 @@ export class NatsLog {
     const answer = new Promise<LogAnswer & { at: number }>((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
     });
-    answer.catch(() => {}); // Where it could not be appended, that is what is said.
+    answer.catch(() => {}); // If the append fails, its error is thrown instead.
     try {
       await this.#stream.append(data);
     } catch (error) {
@@ -153,13 +172,13 @@ export class NatsLog {
     return answer;
   }
 
-  /** Follows the stream, begun again whenever that fails. */
+  /** Follows the stream, and starts over after each failure. */
   async #run(): Promise<void> {
     while (!this.#isClosed) {
       try {
         await this.#follow();
       } catch {
-        // The server is away, or has cut off what was to be read next: both are seen at the next try.
+        // The server is unreachable or has removed the next record. The next attempt finds out which.
       }
       if (!this.#isClosed) await this.#options.sleep(AGAIN_MS);
     }
@@ -174,7 +193,7 @@ export class NatsLog {
       if (this.#isClosed) return;
       if (message.seq === known?.seq) {
         if (isSame(message, known)) continue;
-        this.#made = ""; // The servers have lost what they had kept, and have gone on from before it.
+        this.#made = ""; // The servers have lost records and continue from an earlier point.
         return;
       }
       if (message.seq !== this.#next) return;
@@ -189,16 +208,16 @@ export class NatsLog {
     this.#made = made;
     this.#next = first;
     this.#last = null;
-    if (this.#state !== null || this.#beginning !== null) this.#giveUp("nats: the stream was read anew");
+    if (this.#state !== null || this.#beginning !== null) this.#giveUp("nats: the stream is being read again");
     this.#beginning = first <= 1 ? null : { at: first - 1, parts: new Map(), early: [] };
     this.#state = first <= 1 ? new LogState() : null;
   }
 
-  /** Until the snapshot is whole that the stream begins with. */
+  /** Collects records until the snapshot at the beginning of the stream is complete. */
   #takeEarly(message: KeptMessage, beginning: Beginning): void {
     const record = readRecord(message.data);
     beginning.early.push(record?.type === "part" ? { ...message, data: new Uint8Array() } : message);
-    if (beginning.early.length > MAX_EARLY_RECORDS) throw new Error("a stream without a snapshot");
+    if (beginning.early.length > MAX_EARLY_RECORDS) throw new Error("the stream has no snapshot");
     if (record?.type !== "part" || record.at !== beginning.at) return;
     beginning.parts.set(record.index, record.text);
     if (beginning.parts.size < record.count) return;
@@ -214,7 +233,7 @@ export class NatsLog {
     const request = record?.type === "request" ? record.request : null;
     const answer = state.apply(seq, ms, request);
     const isDue = this.#isSaveDue(seq, data.length);
-    if (record?.type === "part" || data.length === 0) this.#bytes = 0; // A part that came early has been emptied.
+    if (record?.type === "part" || data.length === 0) this.#bytes = 0; // A part collected earlier has been emptied.
     if (record?.type === "request") this.#answer(record, seq, answer, isDue);
     const [reached, rest] = [
       this.#atLeast.filter((each) => each.seq <= seq),
@@ -246,7 +265,10 @@ export class NatsLog {
     return new Promise((resolve, reject) => this.#atLeast.push({ seq, resolve, reject }));
   }
 
-  /** Appends a snapshot of the state, and cuts off what is in it. Another process may do the same: the later one counts. */
+  /**
+   * Appends a snapshot of the state, and removes the records that it covers. If another process does the same, the
+   * later snapshot wins.
+   */
   async #save(): Promise<void> {
     if (this.#isSaving || this.#state === null) return;
     this.#isSaving = true;
@@ -258,7 +280,7 @@ export class NatsLog {
       }
       await this.#stream.cutOff(at + 1);
     } catch {
-      // Another will, some records later.
+      // A later record triggers the next attempt.
     } finally {
       this.#isSaving = false;
     }
@@ -277,19 +299,19 @@ export class NatsLog {
 }
 
 const tooLarge = (bytes: number, most: number): Error =>
-  refused("too-large", `expected a change of at most ${most} bytes, got ${bytes}: NATS takes no more`);
+  refused("too-large", `expected a change of at most ${most} bytes, got ${bytes}: NATS does not accept more`);
 
 const isSame = (a: KeptMessage, b: KeptMessage): boolean =>
   a.ms === b.ms && a.data.length === b.data.length && a.data.every((byte, at) => byte === b.data[at]);
 
-/** Each of at most so many bytes in UTF-8. */
+/** Splits text into parts of at most `bytes` bytes in UTF-8. */
 function inParts(text: string, bytes: number): string[] {
   const parts: string[] = [];
-  const length = Math.floor(bytes / 3); // Of a code unit in UTF-8, at most.
+  const length = Math.floor(bytes / 3); // A code unit takes up at most three bytes in UTF-8.
   for (let from = 0; from < text.length; ) {
     let to = Math.min(text.length, from + length);
     const last = text.charCodeAt(to - 1);
-    if (to < text.length && last >= 0xd800 && last < 0xdc00) to -= 1; // No half of a pair.
+    if (to < text.length && last >= 0xd800 && last < 0xdc00) to -= 1; // Do not split a surrogate pair.
     parts.push(text.slice(from, to));
     from = to;
   }

@@ -1,12 +1,13 @@
 /**
- * A record of the stream, as bytes: a line of JSON, and for a part of a snapshot what it is a part of. What cannot be read, or was
- * written by another release in another form, is none.
+ * The encoding of a stream's records: a line of JSON, followed by text if the record is part of a snapshot. Records
+ * that are unreadable or in another release's format are ignored.
  */
 import type { LogRequest } from "./nats-state.ts";
 
+/** A record in the stream. */
 export type LogRecord =
   | { readonly type: "request"; readonly id: string; readonly request: LogRequest }
-  /** Part `index` of `count` of the state behind record `at`. */
+  /** Part `index` of the `count` parts that make up the state after record `at`. */
   | {
       readonly type: "part";
       readonly at: number;
@@ -20,12 +21,14 @@ const FORM = 1;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+/** Encodes a record. */
 export function writtenRecord(record: LogRecord): Uint8Array {
   if (record.type === "request") return encoder.encode(JSON.stringify({ form: FORM, ...record }));
   const { text, ...part } = record;
   return encoder.encode(`${JSON.stringify({ form: FORM, ...part })}\n${text}`);
 }
 
+/** Decodes a record. Returns null if it has a different format. */
 export function readRecord(bytes: Uint8Array): LogRecord | null {
   const all = decoder.decode(bytes);
   const end = all.indexOf("\n");

@@ -1,6 +1,7 @@
 /**
- * What all records of a stream have come to: who applies the same records in their order has the same entries, changes and sessions.
- * Time is that of the records, as the stream's leader stamps them; it does not run backwards where leaders' clocks differ.
+ * The state that results from all of a stream's records. Processes that apply the same records in the same order have
+ * the same entries, changes and sessions. The time comes from the records, which are stamped by the stream's leader. It
+ * never goes back, even if the leaders' clocks differ.
  */
 import {
   behind,
@@ -15,29 +16,37 @@ import {
   type Write,
 } from "./store.ts";
 
+/** A request from a process. */
 export type LogRequest =
   | {
       readonly type: "commit";
       readonly checks: readonly Check[];
       readonly writes: readonly Write[];
-      /** It is taken where there is no room: otherwise what is held would never be another's. */
+      /**
+       * Whether the request is a release. A release is accepted even if the state is full, because otherwise a held
+       * lock could never change hands.
+       */
       readonly isRelease?: boolean;
     }
   | { readonly type: "open"; readonly ttlMs: number }
   | { readonly type: "keep"; readonly session: number }
   | { readonly type: "end"; readonly session: number }
-  /** Which of them go on, by the time of this record. */
+  /** Asks which of the sessions are alive at the time of this record. */
   | { readonly type: "living"; readonly sessions: readonly number[] };
 
+/** The answer to a request. */
 export type LogAnswer =
   | { readonly type: "committed"; readonly revision: number }
-  /** A check does not hold. */
+  /** A check failed, so nothing was written. */
   | { readonly type: "other" }
-  /** There would be more than `MAX_STATE_LENGTH` characters. */
+  /** The state would exceed `MAX_STATE_LENGTH` characters. */
   | { readonly type: "full" }
   | { readonly type: "living"; readonly sessions: readonly number[] };
 
-/** Keys and values, in UTF-16 code units: every process that follows the stream has them in memory. */
+/**
+ * The maximum total length of keys and values, in UTF-16 code units. Every process that follows the stream keeps them
+ * in memory.
+ */
 export const MAX_STATE_LENGTH = 32 * 1024 * 1024;
 
 interface Session {
@@ -45,7 +54,7 @@ interface Session {
   until: number;
 }
 
-/** What a snapshot holds, as JSON. */
+/** The content of a snapshot. */
 interface Saved {
   readonly at: number;
   readonly now: number;
@@ -55,11 +64,12 @@ interface Saved {
   readonly sessions: readonly (readonly [number, Session])[];
 }
 
+/** The keys and sessions that result from the records applied so far. */
 export class LogState {
-  /** Number of the last record that is in it; 0: none. */
+  /** The number of the last applied record, or 0 if there is none. */
   at = 0;
   #now = 0;
-  /** Changes up to this revision are not remembered. */
+  /** Changes up to this revision have been dropped. */
   #forgotten = 0;
   readonly #entries = new Map<string, StoreEntry>();
   #length = 0;
@@ -67,7 +77,7 @@ export class LogState {
   #changesLength = 0;
   readonly #sessions = new Map<number, Session>();
 
-  /** @param text what `save` gave. */
+  /** @param text the result of `save` */
   static restore(text: string): LogState {
     const { at, now, forgotten, entries, changes, sessions } = JSON.parse(text) as Saved;
     const state = new LogState();
@@ -93,9 +103,10 @@ export class LogState {
   }
 
   /**
-   * @param at its number in the stream
-   * @param ms its time
-   * @param request null: it is none of ours
+   * Applies a record.
+   * @param at the record's number in the stream
+   * @param ms the record's time
+   * @param request null if the record is not a readable request
    */
   apply(at: number, ms: number, request: LogRequest | null): LogAnswer {
     this.at = at;
@@ -105,7 +116,8 @@ export class LogState {
         return this.#commit(request.checks, request.writes, request.isRelease === true);
       case "open": {
         for (const [id, { until }] of this.#sessions) if (until <= this.#now) this.#sessions.delete(id);
-        const id = this.#now * 1_000 + (at % 1_000); // A session that a restore lost has another number.
+        // Because it contains the time, this id differs from the id of any session lost in a restore.
+        const id = this.#now * 1_000 + (at % 1_000);
         this.#sessions.set(id, { ttlMs: request.ttlMs, until: this.#now + request.ttlMs });
         return this.#living([id]);
       }
@@ -136,7 +148,7 @@ export class LogState {
     return { revision: this.at, entries: entries.slice(0, limit), isMore: entries.length > limit };
   }
 
-  /** Null: they are not remembered that far back. */
+  /** Returns the changes to keys with this prefix after a revision, or null if they have been dropped. */
   changes(prefix: string, after: number): { revision: number; changes: readonly StoreChange[] } | null {
     if (after < this.#forgotten) return null;
     const changes = this.#changes.filter(({ key, revision }) => revision > after && key.startsWith(prefix));
@@ -194,7 +206,7 @@ export class LogState {
     let length = this.#changes.slice(first).reduce((sum, each) => sum + lengthOf(each), 0);
     while (length > KEPT_LENGTH / 2) length -= lengthOf(this.#changes[first++] as StoreChange);
     this.#forgotten = this.#changes[first - 1]?.revision ?? this.#forgotten;
-    // Several may have one revision: what is told of it is told whole.
+    // Several changes can share a revision, so drop all of them or none.
     this.#changes = this.#changes.slice(first).filter(({ revision }) => revision > this.#forgotten);
     this.#changesLength = this.#changes.reduce((sum, each) => sum + lengthOf(each), 0);
   }

@@ -1,8 +1,8 @@
-/** A stream of JetStream, by the client library of NATS. */
+/** A JetStream stream, based on the NATS client library. */
 import type { KeptMessage, Stream, StreamBounds } from "./nats-log.ts";
 import { StoreError } from "./store.ts";
 
-/** What is used of `@nats-io/transport-node`. */
+/** The part of `@nats-io/transport-node` that is used here. */
 export interface NatsLibrary {
   connect(options: object): Promise<Connection>;
 }
@@ -12,7 +12,7 @@ interface Connection {
   close(): Promise<void>;
 }
 
-/** What is used of `@nats-io/jetstream`. */
+/** The part of `@nats-io/jetstream` that is used here. */
 export interface JetStreamLibrary {
   jetstream(connection: Connection, options: object): Client;
   jetstreamManager(connection: Connection, options: object): Promise<Manager>;
@@ -42,13 +42,19 @@ interface StreamInfo {
 
 const MAX_BYTES = 1024 * 1024;
 const CALL_MS = 5_000;
-/** Where a stream ends, and to follow it: while servers choose a leader nobody answers, and it is asked again. */
+/**
+ * The timeout for reading the bounds and for starting a consumer. While servers elect a leader, none of them answers,
+ * and the call is repeated.
+ */
 const ASK_MS = 1_000;
-/** A consumer that has heard nothing for two of them begins anew. */
+/** The interval between heartbeats. A consumer that has missed two of them is restarted. */
 const HEARTBEAT_MS = 1_000;
 const EXPIRES_MS = 10_000;
 const FEW = 500;
-/** Once it is connected for ever, and soon: a server that has not answered two pings is connected to anew. */
+/**
+ * The options for reconnecting. Once connected, the library reconnects quickly and retries indefinitely. After two
+ * unanswered pings, the connection is replaced.
+ */
 const RECONNECTING = {
   maxReconnectAttempts: -1,
   reconnectTimeWait: 200,
@@ -63,18 +69,19 @@ interface Opened {
   readonly manager: Manager;
 }
 
+/** A JetStream stream. */
 export class JetStream implements Stream {
   readonly #name: string;
   readonly #replicas: number;
   readonly #connect: () => Promise<Opened>;
-  /** Null before the first call, and after a connection that came to nothing: the next call tries again. */
+  /** The opened stream. Null before the first call and after a failed attempt, so that the next call tries again. */
   #opened: Promise<Opened> | null = null;
   #isClosed = false;
   #maxBytes = MAX_BYTES;
   #isMade = false;
   #messages: Messages | null = null;
 
-  /** @param options of `connect` */
+  /** @param options the options for `connect` */
   constructor(nats: NatsLibrary, js: JetStreamLibrary, options: object, stream: { name: string; replicas: number }) {
     this.#name = stream.name;
     this.#replicas = stream.replicas;
@@ -162,7 +169,7 @@ export class JetStream implements Stream {
     }
   }
 
-  /** Whoever comes later finds it. */
+  /** Creates the stream if it does not exist. */
   async #make(manager: Manager): Promise<void> {
     try {
       await manager.streams.add({
@@ -173,25 +180,30 @@ export class JetStream implements Stream {
         description: "Coterie: locks, elections and maps",
       });
     } catch (error) {
-      // With other settings, such as its replicas: it is used as it is.
+      // The stream exists with different settings, for example another number of replicas. Use it as it is.
       if (!/already in use/.test((error as Error).message)) throw failure(error as Error, false);
     }
     this.#isMade = true;
   }
 
-  /** So that following begins anew: a server that comes back may not have what it had. */
+  /**
+   * Stops `follow` when one of these events occurs, so that the caller starts following again. A server that comes back
+   * may have lost messages.
+   */
   async #stopWhen(types: readonly string[], watched: { status(): AsyncIterable<{ type: string }> }): Promise<void> {
     for await (const { type } of watched.status()) if (types.includes(type)) this.#messages?.stop();
   }
 }
 
-/** JetStream takes no message, as its disk, its account or its stream has no room: nothing of it was done. */
+/** Thrown if JetStream refuses a message because its disk, account or stream is full. Nothing was stored. */
 export class NoRoom extends StoreError {}
 
-/** Codes of JetStream: resources of the account, of the server, of its memory, of its storage. */
+/** JetStream error codes for exhausted resources of the account, the server, its memory or its storage. */
 const NO_ROOM: readonly unknown[] = [10_002, 10_023, 10_028, 10_047];
 
-/** Without an answer, nobody had heard of it only where there is nobody who listens. */
+/**
+ * Converts an error. Without an answer, the request is known to be lost only if no server was available to receive it.
+ */
 function failure(error: Error, changes: boolean): StoreError {
   const { code } = error as { code?: unknown };
   if (NO_ROOM.includes(code))

@@ -1,5 +1,10 @@
 /**
- * NATS as an engine: a stream of JetStream that all processes append their requests to and follow, so that each has the same state.
+ * The API of `join()` on NATS.
+ *
+ * All processes append their requests to a single JetStream stream and follow it, so each of them computes the same
+ * state.
+ *
+ * @module coterie/engines/nats
  */
 import type { ExternalEngine } from "../cluster/services/external-engine.ts";
 import type { Rules } from "../cluster/services/known-options.ts";
@@ -19,21 +24,31 @@ import {
   type Write,
 } from "./store.ts";
 
+/** Options for the `nats` engine. */
 export interface NatsOptions {
-  /** Such as `nats://10.0.0.1:4222`. */
+  /** The addresses of the servers, such as `nats://10.0.0.1:4222`. */
   readonly servers: readonly string[];
-  /** Of JetStream, made where there is none; who coordinates shares one: letters, digits, `-` and `_`. Default `coterie`. */
+  /**
+   * The JetStream stream, which is created if it does not exist. All processes that coordinate with each other must use
+   * the same stream. Its name consists of letters, digits, `-` and `_`. Default: `coterie`.
+   */
   readonly stream?: string | undefined;
-  /** On how many servers the stream is kept, where it is made: 1, 3 or 5. Default 1. */
+  /** The number of servers that store the stream if this process creates it: 1, 3 or 5. Default: 1. */
   readonly replicas?: number | undefined;
+  /** The user name, if the servers require one. */
   readonly user?: string | undefined;
+  /** The password of `user`. */
   readonly password?: string | undefined;
+  /** The token, if the servers require one instead of a user. */
   readonly token?: string | undefined;
-  /** As `@nats-io/transport-node` takes it. */
+  /** The `tls` option of `@nats-io/transport-node`. */
   readonly tls?: object | undefined;
 }
 
-/** What one request takes besides is small: the bytes of a message are the limit. */
+/**
+ * The maximum number of keys in a commit. In practice, the message size is the limit, since a request has little other
+ * overhead.
+ */
 const MAX_KEYS = 256;
 
 const isName = (value: unknown): boolean => typeof value === "string" && /^[\w-]{1,40}$/.test(value);
@@ -43,7 +58,7 @@ const rules: Rules<NatsOptions> = {
     wanted: 'a list of addresses such as "nats://127.0.0.1:4222"',
     accepts: (value) => Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === "string"),
   }),
-  stream: { wanted: "a text of 1 to 40 letters, digits, - and _", accepts: isName },
+  stream: { wanted: "a string of 1 to 40 letters, digits, - and _", accepts: isName },
   replicas: { wanted: "1, 3 or 5", accepts: (value) => value === 1 || value === 3 || value === 5 },
   user: may.text,
   password: may.text,
@@ -52,10 +67,13 @@ const rules: Rules<NatsOptions> = {
 };
 
 /**
+ * Runs `join()` on NATS JetStream.
+ *
  * @example
  * const member = await join({ engine: nats({ servers: ["nats://10.0.0.1:4222"] }) });
  * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
- * @throws UsageError for options that cannot be; on joining, `no-library` without `@nats-io/transport-node` and `@nats-io/jetstream`.
+ * @throws UsageError if an option is invalid; on joining, `no-library` without `@nats-io/transport-node` and
+ * `@nats-io/jetstream`
  */
 export function nats(options: NatsOptions): ExternalEngine {
   return externalEngine("nats", options, rules, (_options, random) => openNats(options, random.name()));
@@ -103,7 +121,7 @@ class NatsStore implements Store {
     }
     const isRelease = change === "release";
     const answer = await this.#log.append({ type: "commit", checks, writes, isRelease }).catch((error: unknown) => {
-      // A release is tried until there is room.
+      // A release is retried until there is room for it.
       throw error instanceof NoRoom && !isRelease ? refused("too-many", error.message) : error;
     });
     if (answer.type === "full") {
@@ -124,7 +142,7 @@ class NatsStore implements Store {
   async openSession(ttlMs: number): Promise<number> {
     const answer = await this.#log.append({ type: "open", ttlMs: Math.ceil(ttlMs) });
     const [session] = answer.type === "living" ? answer.sessions : [];
-    if (session === undefined) throw new StoreError("nats: the session ended as it began", false);
+    if (session === undefined) throw new StoreError("nats: the session ended while it was being opened", false);
     return session;
   }
 

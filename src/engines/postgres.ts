@@ -1,7 +1,12 @@
 /**
- * PostgreSQL as an engine: tables in a schema of their own, which are made when it is first joined. One row counts changes, and each
- * change locks it to its end: so revisions are seen in their order, which those of a sequence would not be. Sessions last by the
- * server's clock; who finds one that has run out deletes its row, and no session comes back from that.
+ * The API of `join()` on PostgreSQL.
+ *
+ * The first process creates the tables in a separate schema. One row counts changes, and each change locks this row
+ * until it commits. Revisions therefore become visible in order, which a sequence would not guarantee. Sessions expire
+ * according to the server's clock: the process that finds an expired session deletes its row, and a deleted session
+ * never comes back.
+ *
+ * @module coterie/engines/postgres
  */
 import type { ExternalEngine } from "../cluster/services/external-engine.ts";
 import type { Rules } from "../cluster/services/known-options.ts";
@@ -20,16 +25,20 @@ import {
   type Write,
 } from "./store.ts";
 
+/** Options for the `postgres` engine. */
 export interface PostgresOptions {
-  /** Such as `postgres://user:password@10.0.0.1:5432/app`. */
+  /** The database URL, such as `postgres://user:password@10.0.0.1:5432/app`. */
   readonly url: string;
-  /** The schema of its tables, which all who coordinate with each other share: lower-case letters, digits and `_`. Default `coterie`. */
+  /**
+   * The schema for its tables. The name consists of lowercase letters, digits and `_`. All processes that coordinate
+   * with each other must use the same schema. Default: `coterie`.
+   */
   readonly schema?: string | undefined;
-  /** Whose certificate the server must have, and so on: as `pg` takes it. */
+  /** TLS settings, passed to `pg` as the `ssl` option. */
   readonly tls?: object | undefined;
 }
 
-/** What is used of `pg`. */
+/** The part of `pg` that is used here. */
 interface Library {
   readonly default: { readonly Pool: new (config: object) => Pool; readonly Client: new (config: object) => Client };
 }
@@ -46,7 +55,7 @@ interface Client extends Queries {
 
 const CONNECTIONS = 4;
 const LISTEN_AGAIN_MS = 500;
-/** To make a connection, and to answer on it: then it is not used any more. */
+/** The time limits for connecting and for a single query. After a timeout, the connection is discarded. */
 const CONNECT_MS = 5_000;
 const QUERY_MS = 5_000;
 const MAX_KEYS = 128;
@@ -54,17 +63,19 @@ const MAX_KEYS = 128;
 const rules: Rules<PostgresOptions> = {
   url: may.needed(may.text),
   schema: {
-    wanted: "a name of lower-case letters, digits and _",
+    wanted: "a name of lowercase letters, digits and _",
     accepts: (value) => typeof value === "string" && /^[a-z_][a-z0-9_]{0,40}$/.test(value),
   },
   tls: may.fields,
 };
 
 /**
+ * Runs `join()` on a PostgreSQL database.
+ *
  * @example
  * const member = await join({ engine: postgres({ url: "postgres://app@10.0.0.1:5432/app" }) });
  * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
- * @throws UsageError for options that cannot be; on joining, `no-library` without the package `pg`.
+ * @throws UsageError if an option is invalid; on joining, `no-library` without the package `pg`
  */
 export function postgres(options: PostgresOptions): ExternalEngine {
   return externalEngine("postgres", options, rules, openPostgres);
@@ -79,7 +90,7 @@ async function openPostgres({ url, schema = "coterie", tls }: PostgresOptions): 
     ...(tls === undefined ? {} : { ssl: tls }),
   };
   const pool = new pg.Pool({ ...config, max: CONNECTIONS, allowExitOnIdle: true });
-  pool.on("error", () => {}); // The next call connects anew.
+  pool.on("error", () => {}); // The next call reconnects.
   return new PostgresStore(pool, new Listening(() => new pg.Client(config), schema), schema);
 }
 
@@ -168,7 +179,7 @@ class PostgresStore implements Store {
     }
   }
 
-  /** Once, and again where it failed. */
+  /** Creates the tables once. Tries again after a failure. */
   async #make(): Promise<void> {
     this.#made ??= this.#pool.query(schemaText(this.#schema));
     try {
@@ -180,7 +191,7 @@ class PostgresStore implements Store {
   }
 }
 
-/** Notifications of changes, on a connection of their own, which is made again whenever it is lost. */
+/** Receives notifications of changes on a separate connection, which reconnects when it is lost. */
 class Listening {
   readonly hints = new Hints();
   readonly #connect: () => Client;
@@ -205,12 +216,12 @@ class Listening {
     const client = this.#connect();
     this.#client = client;
     client.on("notification", this.hints.send);
-    client.on("error", () => {}); // After it comes "end".
+    client.on("error", () => {}); // An "end" event follows.
     client.on("end", () => this.#later());
     client
       .connect()
       .then(() => client.query(`listen "${this.#schema}"`))
-      .then(this.hints.send) // There may have been some before.
+      .then(this.hints.send) // Changes made before `listen` did not send a notification.
       .catch(() => client.end().catch(() => {}));
   }
 
@@ -233,15 +244,20 @@ const changeOf = ({ key, value, revision }: Record<string, unknown>): StoreChang
   revision: Number(revision),
 });
 
-/** A class of SQLSTATE says that the server refused, and so did nothing; but one that shuts down may have done it. */
+/**
+ * Converts an error. A SQLSTATE means that the server refused the query and changed nothing, unless the server is
+ * shutting down or the connection failed.
+ */
 function failure(error: Error & { code?: unknown }, changes: boolean): StoreError {
   const isRefused = typeof error.code === "string" && /^(?!57P|08)[0-9A-Z]{5}$/.test(error.code);
   const isUnreached = error.code === "ECONNREFUSED";
   return new StoreError(`postgres: ${error.message}`, changes && !isRefused && !isUnreached, { cause: error });
 }
 
-/** The tables and functions that PostgreSQL keeps for us, made if they are not there yet. */
-/** Any number of processes may make them at once: a lock of the transaction puts them in order. Sent as one, it is one transaction. */
+/**
+ * Creates any tables and functions that do not exist. Several processes may do this at the same time, so they are
+ * serialized by a transaction-level advisory lock. Each query string is one transaction.
+ */
 const schemaText = (schema: string): string => `
 select pg_advisory_xact_lock(hashtext('coterie ${schema}'));
 create schema if not exists "${schema}";
@@ -260,7 +276,7 @@ declare
   ttl interval := ttl_ms * interval '1 millisecond';
 begin
   update "${schema}".head set revision = revision + 1 returning revision into at;
-  id := floor(extract(epoch from clock_timestamp()) * 1000) * 1000 + at % 1000; -- A session that a restore lost has another number.
+  id := floor(extract(epoch from clock_timestamp()) * 1000) * 1000 + at % 1000; -- A session that was lost in a restore has a different number.
   insert into "${schema}".sessions values (id, ttl, clock_timestamp() + ttl);
   return id;
 end $body$;
@@ -277,7 +293,10 @@ begin
 end $body$;
 `;
 
-/** What is remembered of changes is cut off from its older end. */
+/**
+ * Returns the SQL for the function that commits changes. If too many changes are retained, it drops the oldest ones
+ * first.
+ */
 const commitText = (schema: string): string => `
 create or replace function "${schema}".commit(checks jsonb, writes jsonb, kept bigint, kept_length bigint) returns bigint language plpgsql as $body$
 declare

@@ -1,6 +1,11 @@
 /**
- * Redis as an engine: one hash of entries with their revisions, a list of keys in order, a log of changes, and a key that expires for
- * each session. Whatever reads or changes more than one of them is a script, which Redis runs whole.
+ * The API of `join()` on Redis.
+ *
+ * The state consists of a hash of entries with their revisions, a sorted list of keys, a log of changes, and one
+ * expiring key per session. Every operation that reads or changes more than one of these is a script, which Redis runs
+ * atomically.
+ *
+ * @module coterie/engines/redis
  */
 import type { ExternalEngine } from "../cluster/services/external-engine.ts";
 import type { Rules } from "../cluster/services/known-options.ts";
@@ -19,16 +24,20 @@ import {
   type Write,
 } from "./store.ts";
 
+/** Options for the `redis` engine. */
 export interface RedisOptions {
-  /** Such as `redis://:password@10.0.0.1:6379/0`. */
+  /** The server's URL, such as `redis://:password@10.0.0.1:6379/0`. */
   readonly url: string;
-  /** Before the names of its keys, which all who coordinate with each other share: letters, digits and `-`. Default `coterie`. */
+  /**
+   * The prefix for the names of its keys. It consists of letters, digits and `-`. All processes that coordinate with
+   * each other must use the same prefix. Default: `coterie`.
+   */
   readonly prefix?: string | undefined;
-  /** Whose certificate the server must have, and so on: as `ioredis` takes it. */
+  /** TLS settings, passed to `ioredis` as the `tls` option. */
   readonly tls?: object | undefined;
 }
 
-/** What is used of `ioredis`. */
+/** The part of `ioredis` that is used here. */
 interface Library {
   readonly Redis: new (url: string, options: object) => Client;
 }
@@ -40,8 +49,9 @@ interface Client {
 }
 
 /**
- * What Redis runs whole. KEYS[1] is the prefix, in braces. Of each engine there are: `entries`, a hash of `REVISION VALUE`; `keys`, all
- * of them in order; `changes`, a sorted set of `REVISION WRITES` of maps; `length`, of those; `revision`; `forgotten`; and `session:ID`, which expire.
+ * The scripts that Redis runs atomically. KEYS[1] is the prefix in braces. The keys are: `entries`, a hash of
+ * `REVISION VALUE`; `keys`, the keys of all entries in order; `changes`, a sorted set of `REVISION WRITES` for changes
+ * to maps; `length`, the size of `changes`; `revision`; `forgotten`; and `session:ID`, which expires.
  */
 const NAMED = `
 local function named(what) return KEYS[1] .. ':' .. what end
@@ -108,7 +118,7 @@ return answer`,
 local at = redis.call('INCR', named('revision'))
 local now = redis.call('TIME')
 local ms = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
-local id = string.format('%d', ms * 1000 + at % 1000) -- A session that a restore lost has another number.
+local id = string.format('%d', ms * 1000 + at % 1000) -- A session that was lost in a restore has a different number.
 redis.call('SET', named('session:' .. id), ARGV[1], 'PX', ARGV[1])
 return id`,
   keepAlive: `
@@ -135,24 +145,26 @@ const redisScripts = Object.fromEntries(Object.entries(texts).map(([name, text])
 >;
 
 const MAX_KEYS = 256;
-/** A server that owes an answer and has said nothing for so long is connected to anew. */
+/** A connection is replaced if an answer is outstanding and the server has sent nothing for this long. */
 const SILENT_MS = 2_000;
 const AGAIN_MS = { first: 20, most: 500 } as const;
 
 const rules: Rules<RedisOptions> = {
   url: may.needed(may.text),
   prefix: {
-    wanted: "a text of 1 to 40 letters, digits and -",
+    wanted: "a string of 1 to 40 letters, digits and -",
     accepts: (value) => typeof value === "string" && /^[\w-]{1,40}$/.test(value),
   },
   tls: may.fields,
 };
 
 /**
+ * Runs `join()` on a Redis server.
+ *
  * @example
  * const member = await join({ engine: redis({ url: "redis://10.0.0.1:6379" }) });
  * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
- * @throws UsageError for options that cannot be; on joining, `no-library` without the package `ioredis`.
+ * @throws UsageError if an option is invalid; on joining, `no-library` without the package `ioredis`
  */
 export function redis(options: RedisOptions): ExternalEngine {
   return externalEngine("redis", options, rules, openRedis);
@@ -162,7 +174,7 @@ async function openRedis({ url, prefix = "coterie", tls }: RedisOptions): Promis
   const { Redis } = await clientLibrary<Library>("ioredis", "redis");
   const config = {
     ...(tls === undefined ? {} : { tls }),
-    // What was sent is not sent again by the library: whether that is right is ours to say.
+    // The library must not resend commands, since the recipes decide whether to repeat a command.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableOfflineQueue: false,
@@ -171,7 +183,7 @@ async function openRedis({ url, prefix = "coterie", tls }: RedisOptions): Promis
     retryStrategy: (times: number) => Math.min(AGAIN_MS.most, AGAIN_MS.first * 2 ** Math.min(times, 10)),
   };
   const listening = new Redis(url, { ...config, autoResubscribe: false });
-  listening.on("error", () => {}); // It connects again.
+  listening.on("error", () => {}); // The library will reconnect.
   listening.on("ready", () => void listening.subscribe(`{${prefix}}`).catch(() => {}));
   const client = new Redis(url, config);
   return new RedisStore(client, listening, `{${prefix}}`);
@@ -182,11 +194,11 @@ class RedisStore implements Store {
   readonly maxKeys = MAX_KEYS;
   readonly #client: Client;
   readonly #listening: Client;
-  /** In braces, so that a cluster keeps all of it in one place. */
+  /** The prefix, in braces so that a Redis cluster keeps all keys in the same hash slot. */
   readonly #prefix: string;
   readonly #hints = new Hints();
   readonly onHint = this.#hints.on;
-  /** Why there is no connection, which a call that finds none does not say. */
+  /** The reason for a missing connection, which the errors thrown by calls do not include. */
   #unconnected: Error | null = null;
 
   constructor(client: Client, listening: Client, prefix: string) {
@@ -194,10 +206,10 @@ class RedisStore implements Store {
     this.#listening = listening;
     this.#prefix = prefix;
     listening.on("message", this.#hints.send);
-    client.on("ready", this.#hints.send); // There may have been some before.
+    client.on("ready", this.#hints.send); // Changes made before the connection was established did not send a hint.
     client.on("error", (error) => {
       this.#unconnected = error;
-    }); // It connects again.
+    }); // The library will reconnect.
   }
 
   async get(key: string): Promise<StoreEntry | null> {
@@ -259,7 +271,7 @@ class RedisStore implements Store {
   }
 }
 
-/** @param kept its revision, a space and its value. */
+/** @param kept the entry's revision, a space and its value */
 function entriesOf(key: string, kept: unknown): StoreEntry[] {
   if (typeof kept !== "string") return [];
   const space = kept.indexOf(" ");
@@ -275,7 +287,10 @@ function changesOf(line: string): StoreChange[] {
 
 const textsOf = (answer: unknown): string[] => (Array.isArray(answer) ? answer.map(String) : []);
 
-/** Redis answers with an error before it does anything, and a connection that is not there has heard nothing. */
+/**
+ * Converts an error. Redis reports an error before it changes anything, and without a connection it has not received
+ * anything.
+ */
 function failure(error: Error, unconnected: Error | null): StoreError {
   const isUnheard = error.message.startsWith("Stream isn't writeable");
   const cause = isUnheard ? (unconnected ?? error) : error;

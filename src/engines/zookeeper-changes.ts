@@ -1,7 +1,8 @@
 /**
- * The last changes of maps, as ZooKeeper keeps them: a record for each commit, which ZooKeeper numbers, in segments. A record is made in
- * the same `multi` as what it tells of, and only in the segment that `changes` names: so all of one segment come before all of the next.
- * Who makes a record that fills one begins the next, and deletes all but the two last ones.
+ * The latest changes to maps, in ZooKeeper: one record per commit, numbered by ZooKeeper and grouped in segments. A
+ * record is created in the same `multi` as the change, and only in the segment that is named in `changes`. All records
+ * in one segment therefore precede the records in the next. The process that fills up a segment begins the next one,
+ * and deletes all but the last two.
  */
 import { KEPT_CHANGES, type StoreChange, type Write } from "./store.ts";
 import type { ZookeeperConnection } from "./zookeeper-connection.ts";
@@ -10,7 +11,7 @@ import { NO_NODE, NODE_EXISTS, OK, type Stat, type Step } from "./zookeeper-wire
 
 interface Segment {
   readonly number: number;
-  /** Of the znode that names it. */
+  /** The version of the znode that names the segment. */
   readonly version: number;
 }
 
@@ -19,25 +20,26 @@ interface ReadRecord {
   readonly writes: readonly Write[];
 }
 
-/** Most ask for what is new since a moment ago, which often is nothing. */
+/** How many records to read first. Most reads are for very recent changes, and often there are none. */
 const FIRST_READ = 1;
 const MORE_EACH_TIME = 8;
 const MOST_READ = 128;
 const DELETED_AT_ONCE = 500;
 
+/** Writes and reads the retained changes. */
 export class ZookeeperChanges {
   readonly #paths: ZookeeperPaths;
   readonly #perSegment: number;
   #segment: Segment | null = null;
   #isBeginning = false;
 
-  /** @param perSegment records after which another is begun; so many are remembered at least. */
+  /** @param perSegment the number of records per segment. At least this many are retained. */
   constructor(paths: ZookeeperPaths, perSegment: number = KEPT_CHANGES) {
     this.#paths = paths;
     this.#perSegment = perSegment;
   }
 
-  /** What a commit does besides, that has these writes. */
+  /** Returns the additional steps for a commit with these writes. */
   async steps(connection: ZookeeperConnection, writes: readonly Write[]): Promise<Step[]> {
     if (writes.length === 0) return [];
     this.#segment ??= await this.#current(connection);
@@ -48,12 +50,15 @@ export class ZookeeperChanges {
     ];
   }
 
-  /** There may be another one. */
+  /** Discards the cached segment, for example because another process has started a new one. */
   forgetSegment(): void {
     this.#segment = null;
   }
 
-  /** @param path of a record that has been made. */
+  /**
+   * Call this when a record has been created. If it is the last one in its segment, begins the next segment.
+   * @param path the record's path
+   */
   async made(connection: ZookeeperConnection, path: string): Promise<void> {
     const segment = this.#segment;
     if (segment === null || Number(path.slice(-10)) < this.#perSegment - 1 || this.#isBeginning) return;
@@ -66,7 +71,8 @@ export class ZookeeperChanges {
   }
 
   /**
-   * All records behind a revision that there are when this is called, in their order. Null: some are not kept any more.
+   * Returns all the records after a revision that exist when this is called, in order. Returns null if some of them
+   * have been deleted.
    * @throws StoreError
    */
   async since(connection: ZookeeperConnection, after: number): Promise<StoreChange[] | null> {
@@ -84,7 +90,7 @@ export class ZookeeperChanges {
       .flatMap(({ revision, writes }) => writes.map(({ key, value }) => ({ key, value, revision })));
   }
 
-  /** @returns whether one was reached that is not behind the revision; null: one is missing. */
+  /** @returns whether it reached a record at or below the revision, or null if a record is missing */
   async #readBack(
     connection: ZookeeperConnection,
     segment: number,

@@ -1,6 +1,6 @@
 /**
- * One connection to a server of ZooKeeper. What is asked on it is carried out and answered in the order in which it was asked, which
- * is ZooKeeper's promise. It ends as soon as the server has been silent for too long; all that was not answered fails with it.
+ * A connection to a ZooKeeper server. ZooKeeper applies and answers the requests sent over it in order. The connection
+ * ends if the server has been silent for too long; pending requests then fail.
  */
 import { connect, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
@@ -21,6 +21,7 @@ import {
   writtenRequest,
 } from "./zookeeper-wire.ts";
 
+/** The address of a server. */
 export interface Place {
   readonly host: string;
   readonly port: number;
@@ -29,14 +30,14 @@ export interface Place {
 export interface ConnectionRequest {
   readonly tls: ConnectionOptions | undefined;
   readonly timeoutMs: number;
-  /** Null: a new one. */
+  /** The session to resume. Null: a new session. */
   readonly session: SessionKey | null;
 }
 
-/** A connection is made within it, or not. */
+/** The time limit for connecting. */
 const CONNECT_MS = 1_000;
 const PING_MS = 1_000;
-/** A server that owes an answer and has said nothing for so long is given up. */
+/** A connection is abandoned if an answer is outstanding and the server has sent nothing for this long. */
 const SILENT_MS = 2_000;
 const LOOK_MS = 250;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -48,8 +49,9 @@ interface Asked {
   reject(error: StoreError): void;
 }
 
+/** An open connection and its session. */
 export class ZookeeperConnection {
-  /** What the server has made of the session that was asked for. */
+  /** The session that the server has opened or resumed. */
   readonly session: OpenedSession;
   onWatch: () => void = () => {};
   onEnd: () => void = () => {};
@@ -59,7 +61,7 @@ export class ZookeeperConnection {
   #asked: Asked[] = [];
   #xid = 0;
   #sentAt = performance.now();
-  /** Since when an answer is owed, or something has been heard. */
+  /** Since when an answer has been outstanding and the server has sent nothing. */
   #silentSince = performance.now();
   #isPinged = false;
   #isOver = false;
@@ -83,13 +85,13 @@ export class ZookeeperConnection {
       const fail = (error: Error): void => {
         clearTimeout(timer);
         socket.destroy();
-        const { message, reason = message } = error as Error & { reason?: string }; // OpenSSL's, in a few words.
+        const { message, reason = message } = error as Error & { reason?: string }; // Use OpenSSL's short reason.
         reject(new StoreError(`zookeeper: ${withPlace(reason, place)}`, false, { cause: error }));
       };
       const timer = setTimeout(() => fail(new Error(`no session within ${CONNECT_MS} ms`)), CONNECT_MS);
       socket.setNoDelay(true);
       socket.on("error", fail);
-      socket.on("close", () => fail(new Error("it ended the connection")));
+      socket.on("close", () => fail(new Error("it closed the connection")));
       const frames = new Frames(socket, (body) => {
         clearTimeout(timer);
         const session = readConnectAnswer(body);
@@ -103,7 +105,10 @@ export class ZookeeperConnection {
     return this.#isOver;
   }
 
-  /** @throws StoreError where it was not answered; what the server refuses is an answer with its code. */
+  /**
+   * Sends a request.
+   * @throws StoreError if it is not answered. If the server refuses the request, the answer contains the code.
+   */
   ask(request: Request): Promise<Answer> {
     if (this.#isOver) return Promise.reject(new StoreError(`zookeeper: ${this.#why}`, false));
     return new Promise((resolve, reject) => {
@@ -114,14 +119,17 @@ export class ZookeeperConnection {
     });
   }
 
-  /** @throws StoreError also for what the server refuses, but for these codes. */
+  /**
+   * Sends a request.
+   * @throws StoreError if it is not answered, or if the server refuses it with a code other than these
+   */
   async done(request: Request, ...codes: readonly number[]): Promise<Answer> {
     const answer = await this.ask(request);
     if (answer.code !== OK && !codes.includes(answer.code)) throw refused(request, answer.code);
     return answer;
   }
 
-  /** Leaves the session to itself. */
+  /** Closes the connection. The session continues. */
   end(): void {
     this.#socket.destroy();
     this.#end();
@@ -157,7 +165,7 @@ export class ZookeeperConnection {
       return;
     }
     const [asked] = this.#asked;
-    if (asked?.xid !== xid) throw new RangeError(`an answer to ${xid}, which was not asked`);
+    if (asked?.xid !== xid) throw new RangeError(`an answer to the unknown request ${xid}`);
     const answer = readAnswer(asked.request, zxid, code, rest);
     this.#asked.shift();
     asked.resolve(answer);
@@ -174,7 +182,7 @@ export class ZookeeperConnection {
   }
 }
 
-/** What comes on a socket, cut where each answer ends. A socket on which something else comes is destroyed. */
+/** Splits the bytes from a socket into answers. Destroys the socket if they are invalid. */
 class Frames {
   #parts: Buffer[] = [];
   #length = 0;
@@ -225,6 +233,6 @@ const changes = (request: Request): boolean =>
 const refused = (request: Request, code: number): StoreError =>
   new StoreError(`zookeeper: ${request.type} was refused with ${code}`, false);
 
-/** A system that could not connect names the address itself. */
+/** Adds the address to an error, unless it is a system error, which already contains it. */
 const withPlace = (why: string, { host, port }: Place): string =>
   why.includes(`${host}:${port}`) ? why : `${host}:${port}: ${why}`;

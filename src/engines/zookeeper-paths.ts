@@ -1,23 +1,27 @@
-/** Where things stand in ZooKeeper: names of znodes that are made of keys, and back. */
+/** The paths of znodes. Converts keys to paths, and the names of znodes back to keys. */
 import { MAP_KEYS } from "./store.ts";
 
-/** Of a key: its znode is a child of another, whose children are all keys of one map, or all leases of one, or all locks, or all counters. */
+/**
+ * Matches the folder of a key. The children of the folder's znode are all of a map's keys, all of a map's leases, all
+ * locks, or all counters.
+ */
 const FOLDER = /^(?:l\/)?m\/[^/]*\/|^[^/]*\//;
 const SHARDS = 64;
 
-/** Escapes what ZooKeeper takes in no name, and is never `.`, `..` or empty. */
+/** Escapes characters that ZooKeeper does not accept. Never returns `.`, `..` or an empty name. */
 const named = (text: string): string => `k${encodeURIComponent(text)}`;
 const unnamed = (name: string): string => decodeURIComponent(name.slice(1));
 
+/** Converts between keys and paths. */
 export class ZookeeperPaths {
   readonly #root: string;
 
-  /** @param root such as `/coterie` */
+  /** @param root the path of the root, such as `/coterie` */
   constructor(root: string) {
     this.#root = root;
   }
 
-  /** It and those above it, from the first one. */
+  /** The root and its ancestors, starting at the top. */
   get roots(): readonly string[] {
     const names = this.#root.split("/").slice(1);
     return names.map((_name, at) => `/${names.slice(0, at + 1).join("/")}`);
@@ -27,7 +31,7 @@ export class ZookeeperPaths {
     return this.#root;
   }
 
-  /** Set by every change of an entry, and watched. */
+  /** The znode that every change to an entry sets, and that processes watch. */
   get last(): string {
     return `${this.#root}/last`;
   }
@@ -44,7 +48,7 @@ export class ZookeeperPaths {
     return `${this.sessions}/${number}`;
   }
 
-  /** Its value is the number of the segment that changes are appended to. */
+  /** The znode that stores the number of the segment that changes are appended to. */
   get changes(): string {
     return `${this.#root}/changes`;
   }
@@ -53,7 +57,7 @@ export class ZookeeperPaths {
     return `${this.changes}/${number}`;
   }
 
-  /** What ZooKeeper numbers the records of a segment behind. */
+  /** Returns the path for a segment's records, without the number that ZooKeeper appends. */
   records(segment: number): string {
     return `${this.segment(segment)}/r`;
   }
@@ -70,7 +74,7 @@ export class ZookeeperPaths {
     return Array.from({ length: SHARDS }, (_, at) => `${this.shards}/${at}`);
   }
 
-  /** Of a key: set whenever one of its keys is deleted. */
+  /** Returns the `deleted` znode for a key's share. It is set whenever a key in this share is deleted. */
   shard(key: string): string {
     let hash = 0;
     for (let at = 0; at < key.length; at++) hash = (hash * 31 + key.charCodeAt(at)) % 1_000_003;
@@ -85,12 +89,16 @@ export class ZookeeperPaths {
     return `${this.folder(key)}/${named(key.slice(folderOf(key).length))}`;
   }
 
-  /** @param name of a znode in the folder of another key. */
+  /**
+   * Returns a znode's key.
+   * @param name a znode in the folder of the key `beside`
+   */
   key(beside: string, name: string): string {
     return folderOf(beside) + unnamed(name);
   }
 }
 
+/** Returns a key's folder, or an empty string. */
 export const folderOf = (key: string): string => FOLDER.exec(key)?.[0] ?? "";
-/** Whether its changes are remembered. */
+/** Whether the key belongs to a map, which means that its changes are retained. */
 export const isOfMap = (key: string): boolean => key.startsWith(MAP_KEYS);

@@ -1,6 +1,7 @@
 /**
- * The servers of ZooKeeper, of which one is asked for as long as it answers: over a connection that is made again whenever it is lost,
- * and over others that are made for a moment. The lasting one has a new session of ZooKeeper each time, with which nothing goes.
+ * The connections to the ZooKeeper servers. One lasting connection uses the same server for as long as it answers, and
+ * reconnects when it is lost. Other connections are short. The lasting connection has a new ZooKeeper session each
+ * time, which does not own any znodes.
  */
 import type { ConnectionOptions } from "node:tls";
 import { StoreError } from "./store.ts";
@@ -10,18 +11,19 @@ import type { SessionKey } from "./zookeeper-wire.ts";
 export interface ServersOptions {
   readonly places: readonly Place[];
   readonly tls: ConnectionOptions | undefined;
-  /** Which of them is asked first. */
+  /** The index of the server to try first. */
   readonly first: number;
-  /** What has to be there before anything is asked: done once. */
+  /** Creates the znodes that requests need. Called once. */
   prepare(connection: ZookeeperConnection): Promise<void>;
-  /** The lasting connection has been made again. */
+  /** Called when the lasting connection has been established, for the first time or again. */
   connected(connection: ZookeeperConnection): void;
 }
 
 const AGAIN_MS = 200;
-/** Of the session of the lasting connection, which pings every second. */
+/** The session timeout for the lasting connection, which sends a ping every second. */
 const SESSION_MS = 10_000;
 
+/** Connects to one server, and to the next one after a failure. */
 export class ZookeeperServers {
   readonly #options: ServersOptions;
   #at: number;
@@ -36,14 +38,21 @@ export class ZookeeperServers {
     this.#keepOpen();
   }
 
-  /** The lasting connection. @throws StoreError */
+  /**
+   * Returns the lasting connection, opening it if necessary.
+   * @throws StoreError
+   */
   open(): Promise<ZookeeperConnection> {
     if (this.#isClosed) return Promise.reject(new StoreError("zookeeper: closed", false));
     this.#opened ??= this.#connect();
     return this.#opened;
   }
 
-  /** One for a moment: the caller ends it. @param session null: a new one. @throws StoreError */
+  /**
+   * Opens a short connection, which the caller must end.
+   * @param session the session to resume, or null for a new one
+   * @throws StoreError
+   */
   async visit(timeoutMs: number, session: SessionKey | null): Promise<ZookeeperConnection> {
     if (!this.#isPrepared) await this.open();
     return this.#to({ timeoutMs, session });
@@ -89,7 +98,10 @@ export class ZookeeperServers {
     }
   }
 
-  /** The next one is asked from now on. Several that found the same one away have gone on but once. */
+  /**
+   * Makes later connections use the next server. If several connections failed at the same server, only the first one
+   * advances.
+   */
   #leave(at: number): void {
     if (this.#at === at) this.#at += 1;
   }
@@ -102,6 +114,6 @@ export class ZookeeperServers {
   }
 
   #keepOpen(): void {
-    this.open().catch(() => {}); // It is tried again.
+    this.open().catch(() => {}); // This is retried.
   }
 }

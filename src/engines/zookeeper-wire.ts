@@ -1,24 +1,29 @@
 /**
- * ZooKeeper's wire format, as much of it as is used here. Numbers are big-endian; texts and bytes have their length before them, -1
- * for none. Words are those of zookeeper.jute. Works with 3.5 and later, which have `create2` and containers.
+ * The part of ZooKeeper's wire format that is used here. Numbers are big-endian. Strings and bytes are preceded by
+ * their length, which is -1 for null. The names come from zookeeper.jute. This works with ZooKeeper 3.5 and later,
+ * which have `create2` and containers.
  */
 import { EnvironmentError } from "../core/errors.ts";
 
+/** A znode's metadata. */
 export interface Stat {
-  /** Of its creation, of its last change, and of the last change of its children's names. */
+  /** The zxids of the znode's creation, of its last change, and of the last change to its list of children. */
   readonly czxid: number;
   readonly mzxid: number;
   readonly pzxid: number;
-  /** How many changes it has had since its creation. */
+  /** How often the znode has been changed since its creation. */
   readonly version: number;
-  /** How many children it has ever had; of these, how many it has. */
+  /** How many children the znode has ever had. */
   readonly created: number;
 }
 
-/** Persistent; gone with the session; with a number behind its name; gone some time after its last child. */
+/**
+ * The kind of a znode. `ephemeral`: deleted with the session. `sequential`: a number is appended to its name.
+ * `container`: deleted some time after its last child has been deleted.
+ */
 export type NodeKind = "persistent" | "ephemeral" | "sequential" | "container";
 
-/** What can be part of a `multi`. A version of -1 fits any. */
+/** A step in a `multi`. A version of -1 matches any version. */
 export type Step =
   | { readonly type: "create"; readonly path: string; readonly data: string; readonly kind: NodeKind }
   | { readonly type: "set"; readonly path: string; readonly data: string; readonly version: number }
@@ -34,9 +39,9 @@ export type Request =
   | { readonly type: "ping" }
   | { readonly type: "closeSession" };
 
-/** What there is of it depends on what was asked. */
+/** An answer. Which fields are present depends on the request. */
 export interface Answer {
-  /** Of the last change that the server had applied. */
+  /** The zxid of the last change that the server had applied. */
   readonly zxid: number;
   readonly code: number;
   readonly path?: string;
@@ -46,20 +51,26 @@ export interface Answer {
   readonly results?: readonly Omit<Answer, "zxid">[];
 }
 
+/** Identifies a session, and proves that it belongs to this process. */
 export interface SessionKey {
   readonly id: bigint;
   readonly password: Buffer;
 }
+/** A session that a server has opened or resumed. */
 export interface OpenedSession extends SessionKey {
-  /** 0: it has ended. */
+  /** The session's timeout. 0: the session has ended. */
   readonly timeoutMs: number;
 }
 
+/** The code for success. */
 export const OK = 0;
+/** The code if the znode does not exist. */
 export const NO_NODE = -101;
+/** The code if the znode already exists. */
 export const NODE_EXISTS = -110;
+/** The code if the session has ended. */
 export const SESSION_EXPIRED = -112;
-/** `xid` of what was not asked for, and of a ping and its answer. */
+/** The `xid` used for notifications, and the one used for pings and their answers. */
 export const NOTIFICATION = -1;
 export const PING = -2;
 
@@ -80,35 +91,44 @@ const OLDER_CREATE = 1;
 const FLAGS: Record<NodeKind, number> = { persistent: 0, ephemeral: 1, sequential: 2, container: 4 };
 const ALL_PERMISSIONS = 31;
 
-/** Below it a number is exact, and is a token that locks can keep (`recipes/lock-document.ts`): for a million changes of the leader. */
+/**
+ * The upper limit for zxids. A smaller number can be represented exactly, and can be stored as a token in locks
+ * (`recipes/lock-document.ts`). The limit is high enough for a million epochs.
+ */
 const MOST_ZXID = 2n ** 52n;
 
+/** Prefixes a body with its length. */
 export const frame = (body: Buffer): Buffer => Buffer.concat([int(body.length), body]);
 
+/** Encodes the request that opens or resumes a session. */
 export const connectRequest = (timeoutMs: number, session: SessionKey | null): Buffer =>
   Buffer.concat([
-    int(0), // Version of the protocol.
-    long(0n), // The last change that was seen: reads make sure of it by themselves.
+    int(0), // The protocol version.
+    long(0n), // The last zxid that was seen. Reads check this themselves.
     int(timeoutMs),
     long(session?.id ?? 0n),
     bytes(session?.password ?? Buffer.alloc(16)),
-    bool(false), // Not of a server that has no majority.
+    bool(false), // Do not accept a read-only server, since it has no majority.
   ]);
 
+/** Decodes the answer to `connectRequest`. */
 export function readConnectAnswer(body: Buffer): OpenedSession {
   const from = new Reader(body);
   from.int();
   return { timeoutMs: from.int(), id: from.long(), password: from.bytes() };
 }
 
+/** Encodes a request. */
 export const writtenRequest = (xid: number, request: Request): Buffer =>
   Buffer.concat([int(xid), int(opcode(request)), writtenBody(request)]);
 
+/** Decodes the header of an answer. */
 export function readHeader(body: Buffer): { xid: number; zxid: number; code: number; rest: Reader } {
   const rest = new Reader(body);
   return { xid: rest.int(), zxid: rest.zxid(), code: rest.int(), rest };
 }
 
+/** Decodes the answer to a request. */
 export function readAnswer(request: Request, zxid: number, code: number, rest: Reader): Answer {
   if (code !== OK) return { zxid, code };
   switch (request.type) {
@@ -125,17 +145,22 @@ export function readAnswer(request: Request, zxid: number, code: number, rest: R
   }
 }
 
-/** Of a `multi` that failed, each has a code: 0 before the one that failed. */
+/**
+ * Reads the results of a `multi`. If the `multi` failed, each step has a code, which is 0 for the steps before the one
+ * that failed.
+ */
 function readResults(rest: Reader, count: number): Omit<Answer, "zxid">[] {
   return Array.from({ length: count }, () => {
     const [type, isBehindLast] = [rest.int(), rest.bool()];
     rest.int();
-    if (isBehindLast) throw new RangeError("less was answered than was asked");
+    if (isBehindLast) throw new RangeError("the answer has fewer results than the request");
     return type === -1 ? { code: rest.int() } : readResult(type, rest);
   });
 }
 
-/** Servers answer a creation in a `multi` as one of the older kind, which has no `Stat`, where they have none at hand. */
+/**
+ * Reads the result of a step. Within a `multi`, servers may answer a creation in the older format, without a `Stat`.
+ */
 function readResult(type: number, rest: Reader): Omit<Answer, "zxid"> {
   switch (type) {
     case OLDER_CREATE:
@@ -150,7 +175,7 @@ function readResult(type: number, rest: Reader): Omit<Answer, "zxid"> {
     case OPCODES.closeSession:
       return { code: OK };
     default:
-      throw new RangeError(`an answer of the kind ${type}`);
+      throw new RangeError(`an answer of unknown type ${type}`);
   }
 }
 
@@ -200,7 +225,7 @@ const bool = (value: boolean): Buffer => Buffer.from([value ? 1 : 0]);
 const bytes = (value: Buffer): Buffer => Buffer.concat([int(value.length), value]);
 const text = (value: string): Buffer => bytes(Buffer.from(value, "utf8"));
 
-/** Throws where there is less than is read. */
+/** Reads values from bytes. Throws if there are too few bytes left. */
 export class Reader {
   readonly #body: Buffer;
   #at = 0;
@@ -219,7 +244,7 @@ export class Reader {
     return this.#body.readBigInt64BE(this.#at - 8);
   }
 
-  /** @throws EnvironmentError for one that is no exact number */
+  /** @throws EnvironmentError if the number cannot be represented exactly */
   zxid(): number {
     const zxid = this.long();
     if (zxid >= MOST_ZXID)
@@ -234,7 +259,7 @@ export class Reader {
 
   bytes(): Buffer {
     const length = Math.max(0, this.int());
-    if (this.#at + length > this.#body.length) throw new RangeError("less has come than was announced");
+    if (this.#at + length > this.#body.length) throw new RangeError("the message is shorter than announced");
     this.#at += length;
     return this.#body.subarray(this.#at - length, this.#at);
   }
@@ -249,11 +274,12 @@ export class Reader {
 
   stat(): Stat {
     const [czxid, mzxid] = [this.zxid(), this.zxid()];
-    this.#at += 16; // Times.
+    this.#at += 16; // Skip the times.
     const [version, cversion] = [this.int(), this.int()];
-    this.#at += 16; // Version of its permissions, session, length.
+    this.#at += 16; // Skip the ACL version, the owner and the length.
     const children = this.int();
-    // What is sent as `cversion` counts creations and deletions of children; `children` are those that are left.
+    // On the wire, `cversion` counts how often children were created or deleted, and `children` is their current
+    // number.
     return { czxid, mzxid, version, created: (cversion + children) / 2, pzxid: this.zxid() };
   }
 }

@@ -1,4 +1,7 @@
-/** ZooKeeper's protocol against a server of the test, and the names of znodes; what needs a real one is in test/engines/real. */
+/**
+ * Checks the ZooKeeper protocol with a server inside the test, and the names of znodes. Tests with a real server are in
+ * test/engines/real.
+ */
 import { createServer, type Server, type Socket } from "node:net";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
@@ -46,7 +49,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** Connected to a server that gives a session, and answers each of the requests that follow as it is said here. */
+/** Connects to a server that opens a session and answers each later request with `answer`. */
 async function connected(answer: (xid: number, socket: Socket) => void): Promise<ZookeeperConnection> {
   const server = createServer((socket) => {
     socket.on("error", () => {});
@@ -77,7 +80,7 @@ const set: Request = { type: "set", path: "/a", data: "x", version: -1 };
 const check = { type: "check", path: "/a", version: 1 } as const;
 
 describe("a connection", () => {
-  it("reads what comes byte by byte, and zxids of later leaders exactly", async () => {
+  it("reads bytes in any chunks, and zxids of later leaders exactly", async () => {
     const zxid = (70_000n << 32n) + 9n;
     const connection = await connected((xid, socket) => {
       const answer = framed(header(xid, zxid), int(4), Buffer.from("😀"), stat(zxid - 1n));
@@ -90,13 +93,13 @@ describe("a connection", () => {
     expect(BigInt((one.stat as { mzxid: number }).mzxid)).toBe(zxid - 1n);
   });
 
-  it("ends at a zxid that a token could not be", async () => {
+  it("ends at a zxid that cannot be a token", async () => {
     const connection = await connected((xid, socket) => socket.write(framed(header(xid, 2n ** 52n, -101))));
     await expect(connection.ask(get)).rejects.toThrow("expected a zxid of ZooKeeper below 2^52");
     expect(connection.isOver).toBe(true);
   });
 
-  it("says of what was lost with it whether it may have been done", async () => {
+  it("reports whether lost requests may have been applied", async () => {
     const connection = await connected((_xid, socket) => socket.destroy());
     const asked: Request[] = [get, set, { type: "multi", steps: [check] }, { type: "multi", steps: [check, set] }];
     const lost = await Promise.allSettled(asked.map((request) => connection.ask(request)));
@@ -105,16 +108,18 @@ describe("a connection", () => {
     await expect(connection.ask(set)).rejects.toMatchObject({ isUncertain: false });
   });
 
-  it("ends where the answer is to something else, or has less in it than was asked", async () => {
+  it("ends on an answer to a different request, or one that is too short", async () => {
     const mistaken = await connected((xid, socket) => socket.write(framed(header(xid + 1, 1n, -101))));
-    await expect(mistaken.ask(get)).rejects.toThrow("which was not asked");
+    await expect(mistaken.ask(get)).rejects.toThrow("unknown request");
     const short = await connected((xid, socket) =>
       socket.write(framed(header(xid, 1n), int(-1), Buffer.from([1]), int(-1))),
     );
-    await expect(short.ask({ type: "multi", steps: [check] })).rejects.toThrow("less was answered than was asked");
+    await expect(short.ask({ type: "multi", steps: [check] })).rejects.toThrow(
+      "the answer has fewer results than the request",
+    );
   });
 
-  it("hears of watches between answers, and of what a multi came to", async () => {
+  it("receives watches between answers, and the results of a multi", async () => {
     const connection = await connected((xid, socket) => {
       socket.write(framed(header(-1, -1n), int(3), int(3), int(2), Buffer.from("/a")));
       const failed = [int(-1), Buffer.from([0]), int(-103), int(-103)];
@@ -133,7 +138,7 @@ describe("a connection", () => {
 describe("names of znodes", () => {
   const paths = new ZookeeperPaths("/some/where");
 
-  it("hold any key, and lead back to it", () => {
+  it("encode any key, and decode to it", () => {
     const end = fc.string({ unit: "grapheme", maxLength: 20 });
     fc.assert(
       fc.property(fc.constantFrom("m/map/", "l/m/map/", "g/", "c/"), end, (begin, rest) => {
@@ -145,13 +150,13 @@ describe("names of znodes", () => {
     );
   });
 
-  it("name those above them", () => {
+  it("list their ancestors", () => {
     expect(paths.roots).toEqual(["/some", "/some/where"]);
     expect(paths.record(3, 12)).toBe("/some/where/changes/3/r0000000012");
   });
 });
 
-it("keys are in the order of their bytes", () => {
+it("keys are ordered by their bytes", () => {
   const text = fc.string({ unit: "grapheme", maxLength: 4 });
   fc.assert(
     fc.property(text, text, (a, b) => {
@@ -164,10 +169,10 @@ it.each([
   [{ servers: [] }, "expected servers of zookeeper() to be a list of addresses"],
   [{ servers: ["a:b:c"] }, "expected servers of zookeeper() to be a list of addresses"],
   [{ servers: ["10.0.0.1:2181"], path: "coterie" }, "expected path of zookeeper() to be a path"],
-])("%j is refused", (options, text) => {
+])("rejects %j", (options, text) => {
   expect(() => zookeeper(options)).toThrow(text);
 });
 
-it.each(["10.0.0.1:2181", "zookeeper.example", "[::1]:2181"])("%s is an address", (server) => {
+it.each(["10.0.0.1:2181", "zookeeper.example", "[::1]:2181"])("accepts %s as an address", (server) => {
   expect(zookeeper({ servers: [server] }).name).toBe("zookeeper");
 });

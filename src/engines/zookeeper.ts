@@ -1,15 +1,23 @@
 /**
- * ZooKeeper as an engine. Each key is a znode, its revision the zxid of its last change, and a commit is one `multi`. What is not plain:
+ * The API of `join()` on ZooKeeper.
  *
- * - A `multi` checks versions of znodes, and those begin anew where one is deleted and made again. So it also checks one of 64 `deleted`
- *   znodes, which each deletion of a key of its share sets: what was read of a key that is there is true as long as both have their versions.
- *   One cannot check that a key is absent; making and deleting it does.
- * - A server answers reads from what it has applied itself, and `sync` asks a leader that may have been deposed without knowing it. So before
- *   reads there is a `multi` that changes nothing, which takes a majority; what is asked behind it is answered behind it.
- * - The leader hears of a session from other servers every now and then, and so may end it earlier than `ttlMs` after one of them has
- *   answered. But it hears at once of a connection that takes a session up. So each Coterie session has a ZooKeeper session of its own, with
- *   one ephemeral znode, and no connection: to keep it alive is to take it up, set the znode, which takes a majority and so shows that the
- *   leader still leads, and let the connection go. A leader that comes later gives every session its whole time.
+ * Each key is a znode, its revision is the zxid of its last change, and a commit is a single `multi`. Three things
+ * require care:
+ *
+ * - A `multi` checks the versions of znodes, and these restart when a znode is deleted and created again. Each commit
+ *   therefore also checks one of 64 `deleted` znodes, which is set by every deletion of a key in its share. A read of
+ *   an existing key is valid while both versions are unchanged. A `multi` cannot check directly that a key does not
+ *   exist, but it can do so by creating and deleting the key.
+ * - A server answers reads from its own state, and `sync` may reach a leader that has been deposed without knowing it.
+ *   Reads are therefore preceded by a `multi` that changes nothing. It needs a majority, and later requests are
+ *   answered after it.
+ * - The leader learns about sessions from other servers only from time to time, so it may expire a session earlier than
+ *   `ttlMs` after a server's last answer. But it learns at once when a connection resumes a session. Each Coterie
+ *   session therefore has a ZooKeeper session of its own, with one ephemeral znode and no open connection. To keep it
+ *   alive, the client resumes it, sets the znode (which needs a majority, and so proves that the leader is still the
+ *   leader) and disconnects. A new leader gives every session its full timeout.
+ *
+ * @module coterie/engines/zookeeper
  */
 import type { ConnectionOptions } from "node:tls";
 import type { ExternalEngine } from "../cluster/services/external-engine.ts";
@@ -43,19 +51,23 @@ import {
   type Step,
 } from "./zookeeper-wire.ts";
 
+/** Options for the `zookeeper` engine. */
 export interface ZookeeperOptions {
-  /** Such as `10.0.0.1:2181`. */
+  /** The servers' addresses, such as `10.0.0.1:2181`. */
   readonly servers: readonly string[];
-  /** The znode of all of it, which all who coordinate with each other share. Default `/coterie`. */
+  /**
+   * The znode that contains all others. All processes that coordinate with each other must use the same one. Default:
+   * `/coterie`.
+   */
   readonly path?: string | undefined;
-  /** Whose certificate the servers must have, and so on: as `tls.connect` of Node takes it. */
+  /** TLS settings: the options for Node's `tls.connect`. */
   readonly tls?: ConnectionOptions | undefined;
 }
 
 const MAX_KEYS = 128;
-/** Of a request; servers take 1 MiB less one byte, unless `jute.maxbuffer` says otherwise. */
+/** The maximum size of a request. Servers accept 1 MiB minus one byte, unless `jute.maxbuffer` is set. */
 const MAX_BYTES = 1_000_000;
-/** Of a step, besides its path and its value. */
+/** The overhead of a step, in addition to its path and value. */
 const STEP_BYTES = 64;
 const MAX_TRIES = 30;
 const DEFAULT_PORT = 2181;
@@ -73,10 +85,13 @@ const rules: Rules<ZookeeperOptions> = {
 };
 
 /**
+ * Runs `join()` on a ZooKeeper ensemble.
+ *
  * @example
  * const member = await join({ engine: zookeeper({ servers: ["10.0.0.1:2181", "10.0.0.2:2181"] }) });
  * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
- * @throws UsageError for options that cannot be; on joining, `session-too-long` where the servers give no session that lasts for `sessionMs`.
+ * @throws UsageError if an option is invalid; on joining, `session-too-long` if the servers do not allow a session of
+ * `sessionMs`
  */
 export function zookeeper(options: ZookeeperOptions): ExternalEngine {
   return externalEngine("zookeeper", options, rules, (_options, random) =>
@@ -84,7 +99,10 @@ export function zookeeper(options: ZookeeperOptions): ExternalEngine {
   );
 }
 
-/** @param perSegment of the changes that are remembered. */
+/**
+ * Opens the store without `join()`.
+ * @param perSegment the number of changes retained per segment
+ */
 export function openZookeeper(options: ZookeeperOptions, first = 0, perSegment?: number): Store {
   const places = options.servers.flatMap((server) => placeOf(server) ?? []);
   const paths = new ZookeeperPaths(options.path ?? "/coterie");
@@ -98,11 +116,11 @@ function placeOf(server: unknown): Place | null {
   return { host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port || DEFAULT_PORT) };
 }
 
-/** How a key stands. */
+/** The state of a key when it was read. */
 interface Seen {
-  /** Null: it is absent. */
+  /** The metadata of the key's znode. Null if the key does not exist. */
   readonly stat: Stat | null;
-  /** Of the `deleted` znode of its share. */
+  /** The version of the `deleted` znode for the key's share. */
   readonly shardVersion: number;
 }
 
@@ -114,9 +132,9 @@ class ZookeeperStore implements Store {
   readonly #servers: ZookeeperServers;
   readonly #hints = new Hints();
   readonly onHint = this.#hints.on;
-  /** Of each session of this process. */
+  /** The ZooKeeper session for each session that belongs to this process. */
   readonly #sessions = new Map<number, { readonly session: OpenedSession; readonly ttlMs: number }>();
-  /** Of what is read in this turn. */
+  /** The current read barrier, which is shared by the reads in one turn of the event loop. */
   #barrier: Promise<number> | null = null;
 
   constructor(
@@ -131,7 +149,7 @@ class ZookeeperStore implements Store {
       prepare: (connection) => this.#prepare(connection),
       connected: (connection) => {
         connection.onWatch = () => this.#watch(connection);
-        this.#watch(connection); // There may have been some before.
+        this.#watch(connection); // Changes made before the watch was set did not send a hint.
       },
     });
   }
@@ -142,8 +160,8 @@ class ZookeeperStore implements Store {
   }
 
   /**
-   * As of one revision, though each key is read by itself: what has changed meanwhile is put over it. Of keys of one map, or of one
-   * folder of others, of which changes are not remembered.
+   * Reads a range as of a single revision. Keys are read one by one, and changes made in the meantime are applied to
+   * the result. All keys must belong to one map, or to one folder whose changes are not retained.
    */
   async range(range: RangeRequest) {
     const connection = await this.#servers.open();
@@ -151,7 +169,7 @@ class ZookeeperStore implements Store {
       const found = await this.#rangeOnce(connection, range);
       if (found !== null) return found;
     }
-    throw new StoreError("zookeeper: others were in the way of a range", false);
+    throw new StoreError("zookeeper: concurrent changes interfered with a range read", false);
   }
 
   async commit(checks: readonly Check[], writes: readonly Write[]): Promise<number | null> {
@@ -180,7 +198,7 @@ class ZookeeperStore implements Store {
       const { type, path } = steps[failed] as Step;
       if (type === "create" && results[failed]?.code === NO_NODE) await this.#makeFolder(connection, path);
     }
-    throw new StoreError("zookeeper: others were in the way of a change", false);
+    throw new StoreError("zookeeper: concurrent changes interfered with a change", false);
   }
 
   async changes(prefix: string, after: number) {
@@ -213,7 +231,7 @@ class ZookeeperStore implements Store {
     if (own === undefined) return false;
     const connection = await this.#servers.visit(Math.ceil(own.ttlMs), own.session);
     try {
-      if (connection.session.timeoutMs < own.ttlMs) return false; // 0: it has ended.
+      if (connection.session.timeoutMs < own.ttlMs) return false; // 0 means that the session has ended.
       const set = { type: "set", path: this.#paths.session(session), data: "", version: -1 } as const;
       return (await connection.done(set, NO_NODE, SESSION_EXPIRED)).code === OK;
     } finally {
@@ -244,7 +262,7 @@ class ZookeeperStore implements Store {
   async #prepare(connection: ZookeeperConnection): Promise<void> {
     const { roots, entries, sessions, changes, last, shards, allShards } = this.#paths;
     const first = this.#paths.segment(0);
-    // A segment is made once, with `changes`: later there may be others.
+    // The first segment is created once, together with `changes`. Later, other segments may have replaced it.
     const begun = (await connection.done({ type: "stat", path: changes }, NO_NODE)).code === OK;
     const all = [...roots, entries, sessions, last, shards, ...allShards];
     await Promise.all(all.map((path) => this.#make(connection, path, "persistent")));
@@ -253,25 +271,30 @@ class ZookeeperStore implements Store {
       { type: "create", path: changes, data: "0", kind: "persistent" },
       { type: "create", path: first, data: "", kind: "persistent" },
     ];
-    await connection.done({ type: "multi", steps }); // Or another process has.
+    // This fails if another process creates them first. The next attempt then finds them.
+    await connection.done({ type: "multi", steps });
   }
 
   async #make(connection: ZookeeperConnection, path: string, kind: "persistent" | "container"): Promise<void> {
     await connection.done({ type: "create", path, data: "", kind }, NODE_EXISTS);
   }
 
-  /** Of an entry. */
+  /** Creates the folder for an entry. */
   #makeFolder(connection: ZookeeperConnection, path: string): Promise<void> {
     return this.#make(connection, path.slice(0, path.lastIndexOf("/")), "container");
   }
 
-  /** Asks to be told of the next change, once, and says that there may have been one. */
+  /** Sets a watch for the next change, and sends a hint, since something may have changed before the watch was set. */
   #watch(connection: ZookeeperConnection): void {
-    connection.ask({ type: "get", path: this.#paths.last, isWatched: true }).catch(() => {}); // It is asked for again.
+    // If this fails, the watch is set after the next reconnect.
+    connection.ask({ type: "get", path: this.#paths.last, isWatched: true }).catch(() => {});
     this.#hints.send();
   }
 
-  /** All that was answered before is read behind it. @returns the zxid up to which that is all that there is. */
+  /**
+   * Waits for a read barrier: later reads see every write that was acknowledged before it.
+   * @returns a zxid such that later reads are complete up to it
+   */
   #pass(connection: ZookeeperConnection): Promise<number> {
     if (this.#barrier === null) {
       const steps: Step[] = [{ type: "check", path: this.#paths.root, version: -1 }];
@@ -281,7 +304,7 @@ class ZookeeperStore implements Store {
     return this.#barrier;
   }
 
-  /** What is read behind the barrier is asked for at once. */
+  /** Performs reads. They are sent together with the barrier, and the server answers them after it. */
   async #read<T>(connection: ZookeeperConnection, work: () => Promise<T>): Promise<T> {
     const [, found] = await Promise.all([this.#pass(connection), work()]);
     return found;
@@ -300,12 +323,13 @@ class ZookeeperStore implements Store {
   async #changesSince(connection: ZookeeperConnection, prefix: string, after: number) {
     const [passed, changes] = await Promise.all([this.#pass(connection), this.#changes.since(connection, after)]);
     if (changes === null) return null;
-    // Records that were made meanwhile may be among them, and then all up to the last one are.
+    // This may include records that were created in the meantime. If so, all records up to the last of them are
+    // included.
     const revision = Math.max(passed, changes.at(-1)?.revision ?? 0);
     return { revision, changes: changes.filter(({ key }) => key.startsWith(prefix)) };
   }
 
-  /** Null: so much has changed meanwhile that it has to be read again. */
+  /** Reads a range once. Returns null if too much has changed in the meantime, so that the range must be read again. */
   async #rangeOnce(connection: ZookeeperConnection, { from, to, limit }: RangeRequest) {
     const isWithin = (key: string): boolean => byCodePoint(key, from) >= 0 && byCodePoint(key, to) < 0;
     const path = this.#paths.folder(from);
@@ -335,7 +359,7 @@ class ZookeeperStore implements Store {
   async #seen(connection: ZookeeperConnection, keys: readonly string[]): Promise<ReadonlyMap<string, Seen>> {
     const shards = [...new Set(keys.map((key) => this.#paths.shard(key)))];
     const stat = (path: string): Promise<Answer> => connection.done({ type: "stat", path }, NO_NODE);
-    // Shards first: a deletion in between is then found by them.
+    // Read the shards first, since they reveal deletions that happen during the reads.
     const [shardStats, stats] = await Promise.all([
       Promise.all(shards.map(stat)),
       Promise.all(keys.map((key) => stat(this.#paths.entry(key)))),
@@ -349,7 +373,7 @@ class ZookeeperStore implements Store {
     );
   }
 
-  /** Done only if every key stands as it was seen. */
+  /** Returns steps that succeed only if no key has changed since it was read. */
   #keySteps(seen: ReadonlyMap<string, Seen>, written: ReadonlyMap<string, string | null>): Step[] {
     const shards = new Map<string, Step>();
     const steps = [...seen].flatMap(([key, { stat, shardVersion }]): Step[] => {
@@ -372,24 +396,24 @@ class ZookeeperStore implements Store {
 
   #done(connection: ZookeeperConnection, results: readonly { readonly path?: string }[]): void {
     const record = results.find(({ path }) => path?.startsWith(`${this.#paths.changes}/`))?.path;
-    // Another change will, if it fails.
+    // If this fails, the next change tries again.
     if (record !== undefined) this.#changes.made(connection, record).catch(() => {});
   }
 }
 
-/** @throws UsageError `too-large`: the server would end the connection. */
+/** @throws UsageError `too-large` if the steps are so large that the server would close the connection */
 function requireRoom(steps: readonly Step[]): void {
   const bytes = steps.reduce((sum, step) => {
     const data = "data" in step ? Buffer.byteLength(step.data) : 0;
     return sum + STEP_BYTES + Buffer.byteLength(step.path) + data;
   }, 0);
   if (bytes <= MAX_BYTES) return;
-  const text = `expected a change of at most ${MAX_BYTES} bytes, in which values of maps count twice, got ${bytes}`;
-  throw refused("too-large", `${text}: ZooKeeper takes no more`);
+  const text = `expected a change of at most ${MAX_BYTES} bytes (map values count twice), got ${bytes}`;
+  throw refused("too-large", `${text}: ZooKeeper does not accept more`);
 }
 
 const tooLong = (ttlMs: number, mostMs: number): UsageError =>
   new UsageError(
     "session-too-long",
-    `expected sessionMs to be at most ${mostMs}, which is maxSessionTimeout of the servers, got ${ttlMs}`,
+    `expected sessionMs to be at most ${mostMs}, which is the servers' maxSessionTimeout, got ${ttlMs}`,
   );

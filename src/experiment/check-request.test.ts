@@ -2,15 +2,15 @@ import { describe, expect, it } from "vitest";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
 import { requestFrom } from "./check-request.ts";
 
-describe("the words of `coterie check`", () => {
-  it.each(protocolNames)("%s needs no other", (protocol) => {
+describe("the options of `coterie check`", () => {
+  it.each(protocolNames)("are all optional for %s", (protocol) => {
     const { spec, strategy } = requestFrom({ protocol });
     const { variant = null } = protocolNamed(protocol).check;
     expect(strategy).toBe("bfs");
     expect(spec).toMatchObject({ protocol, nodes: [0, 1, 2], variant, property: null });
   });
 
-  it("who is asked: nobody where starting is work enough, or else whom the family asks, or whom the words name", () => {
+  it("select no initiators if starting is enough work, otherwise the family's initiators or the named nodes", () => {
     expect(requestFrom({ protocol: "bully" }).spec.initiators).toEqual([]);
     expect(requestFrom({ protocol: "bully", begin: "idle" }).spec.initiators).toEqual([0]);
     expect(requestFrom({ protocol: "bully", call: [1, 2] }).spec.initiators).toEqual([1, 2]);
@@ -22,7 +22,7 @@ describe("the words of `coterie check`", () => {
     });
   });
 
-  it("a ring gives ids and order", () => {
+  it("take the node ids and their order from --ring", () => {
     const { spec } = requestFrom({ protocol: "chang-roberts", ring: [7, 1, 5], call: [5] });
     expect(spec).toMatchObject({ nodes: [1, 5, 7], options: { ring: [7, 1, 5] }, initiators: [5] });
     expect(() => requestFrom({ protocol: "chang-roberts", ring: [7, 1, 5], call: [0] })).toThrow(
@@ -30,7 +30,7 @@ describe("the words of `coterie check`", () => {
     );
   });
 
-  it("everything else is passed on", () => {
+  it("pass faults and bounds to the checker", () => {
     const words = {
       crashes: 1,
       losses: 2,
@@ -54,25 +54,25 @@ describe("the words of `coterie check`", () => {
     expect(requestFrom({ protocol: "bully", variant: "monitored" }).spec.variant).toBe("monitored");
   });
 
-  it("threads share out random runs, no more of them than there are runs", () => {
+  it("use threads only for random runs, and at most one thread per run", () => {
     expect(requestFrom({ protocol: "bully" }).workers).toBe(1);
     expect(requestFrom({ protocol: "bully", strategy: "pct" }).workers).toBeLessThanOrEqual(8);
     expect(requestFrom({ protocol: "bully", strategy: "pct", runs: 1 }).workers).toBe(1);
     expect(requestFrom({ protocol: "bully", strategy: "pct", workers: 3 }).workers).toBe(3);
   });
 
-  it("words that would go unheard are refused", () => {
+  it("are refused if the strategy would ignore them", () => {
     expect(() => requestFrom({ protocol: "bully", withinStep: true })).toThrow(
-      "expected --within-step to come with --crashes, such as --crashes 1",
+      "expected --crashes with --within-step, such as --crashes 1",
     );
     expect(() => requestFrom({ protocol: "bully", runs: 3 })).toThrow(
-      "expected --runs to come with --strategy random, pct or swarm",
+      "expected --strategy random, pct or swarm with --runs",
     );
     expect(() => requestFrom({ protocol: "bully", strategy: "random", maxStates: 3 })).toThrow(
-      "expected --max-states to come with",
+      "expected --strategy bfs or dfs with --max-states",
     );
     expect(() => requestFrom({ protocol: "bully", strategy: "dfs", workers: 2 })).toThrow(
-      "expected --workers to come with --strategy random, pct or swarm: dfs has to know of each state whether it was seen",
+      "expected --strategy random, pct or swarm with --workers, since dfs runs on one thread",
     );
     expect(() => requestFrom({ protocol: "bully", fewestFaults: true, crashes: 1, strategy: "dfs" })).toThrow(
       "bfs with --fewest-faults",

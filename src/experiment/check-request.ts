@@ -1,4 +1,4 @@
-/** The exploration of an experiment: which system is searched, how, and how far. */
+/** Requests to explore an experiment: the system, the search strategy and the bounds. */
 import { handlesCrashNotifications, isWorkEnough, type SystemSpec, systemFor } from "../check/suite.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -18,7 +18,10 @@ const MAX_NODES = 64;
 const DEFAULT_SEED = 1;
 const DEFAULT_RUNS = 10_000;
 const DEFAULT_STEPS = 500;
-/** Each thread remembers for itself what handlers do, so memory grows with their number. */
+/**
+ * The maximum number of threads to use by default. Each thread caches handler results separately, so memory use grows
+ * with the number of threads.
+ */
 const MAX_DEFAULT_WORKERS = 8;
 
 export type StrategyName = NonNullable<Experiment["strategy"]>;
@@ -26,22 +29,27 @@ export type StrategyName = NonNullable<Experiment["strategy"]>;
 export const isRandom = (strategy: StrategyName): strategy is Exclude<StrategyName, "bfs" | "dfs"> =>
   strategy !== "bfs" && strategy !== "dfs";
 
-/** Plain data, so that it reaches a thread. */
+/** A request to explore an experiment. It is plain data, so it can be sent to a worker. */
 export interface CheckRequest {
   readonly spec: SystemSpec;
   readonly strategy: StrategyName;
   readonly seed: number;
-  /** For random strategies, as are the next two. */
+  /** The number of runs. Like `steps` and `workers`, it applies only to random strategies. */
   readonly runs: number;
+  /** The maximum number of moves per run. */
   readonly steps: number;
-  /** How many threads share out the runs. */
+  /** The number of threads that share the runs. */
   readonly workers: number;
   readonly fewestFaults: boolean;
-  /** Null: no bound of its own. */
+  /** The memory limit in bytes. Null if unbounded. */
   readonly maxMemoryBytes: number | null;
 }
 
-/** @param cores how many threads could work at a time. @throws UsageError that names the word. */
+/**
+ * Converts an experiment into a request, with all defaults filled in.
+ * @param cores the number of threads that can run in parallel
+ * @throws UsageError that names the invalid option
+ */
 export function requestFrom(words: Experiment, cores = 1): CheckRequest {
   const { protocol } = words;
   const entry = protocolNamed(protocol);
@@ -71,7 +79,7 @@ export function requestFrom(words: Experiment, cores = 1): CheckRequest {
     initiators: initiatorsFor(entry.family, words, system),
     ...(words.voteNo === undefined ? {} : { refusers: listed("vote-no", words.voteNo, system.nodes) }),
   };
-  systemFor(spec); // Which refuses what makes no sense, here rather than on a thread.
+  systemFor(spec); // If the system is invalid, throw here rather than in a worker.
   if (words.failureDetector !== undefined && !handlesCrashNotifications(spec))
     throw new UsageError(
       "bad-argument",
@@ -87,13 +95,12 @@ export function requestFrom(words: Experiment, cores = 1): CheckRequest {
   return { spec, strategy, seed, runs, steps, workers, fewestFaults, maxMemoryBytes };
 }
 
-/** The bounds that a protocol has if nobody says. */
 function defaultBounds(
   { check, variants }: RegistryEntry,
   { timers: said, variant = null }: SystemSpec,
 ): Partial<SystemSpec> {
   const { maxInFlight, maxTimeouts } = check;
-  // What goes in rounds does so in all its forms.
+  // A protocol that works in rounds does so in every variant.
   const isHinted = variant === (check.variant ?? null) || check.timers === "rounds";
   const own = isHinted ? given(check, ["timers", "crashNotifications"]) : {};
   const timers = said ?? own.timers ?? "free";
@@ -105,12 +112,14 @@ function defaultBounds(
   };
 }
 
-/** How many threads there are if nobody says. */
 function workersFor(strategy: StrategyName, runs: number, cores: number): number {
   return isRandom(strategy) ? Math.min(cores, MAX_DEFAULT_WORKERS, runs) : 1;
 }
 
-/** The default initiators: none where starting is work enough, otherwise those of the family. */
+/**
+ * Returns the initiators. By default, these are the family's initiators, or no nodes if starting gives nodes enough
+ * work.
+ */
 function initiatorsFor(family: Family, words: Experiment, system: SystemSpec): readonly NodeId[] {
   const { verb } = family;
   const { nodes } = system;
@@ -154,34 +163,31 @@ function given<T extends object, K extends keyof T>(
   ) as never;
 }
 
-/** Words that would go unheard are refused. */
+/** Rejects options that the strategy would ignore. @throws UsageError if such an option is given */
 function requireStrategyWords(words: Experiment): void {
   const { strategy = "bfs", fewestFaults } = words;
   const strayed = (["seed", "runs", "steps"] as const).find((word) => words[word] !== undefined && !isRandom(strategy));
   if (strayed !== undefined)
     throw new UsageError(
       "bad-argument",
-      `expected --${strayed} to come with --strategy random, pct or swarm: ${strategy} looks at every run, whatever the seed`,
+      `expected --strategy random, pct or swarm with --${strayed}, since ${strategy} searches every run`,
     );
   if (words.workers !== undefined && !isRandom(strategy))
     throw new UsageError(
       "bad-argument",
-      `expected --workers to come with --strategy random, pct or swarm: ${strategy} has to know of each state whether it was seen, which one thread keeps`,
+      `expected --strategy random, pct or swarm with --workers, since ${strategy} runs on one thread`,
     );
   const bound = (["maxStates", "maxDepth"] as const).find((word) => words[word] !== undefined && isRandom(strategy));
   if (bound !== undefined)
     throw new UsageError(
       "bad-argument",
-      `expected --${bound === "maxStates" ? "max-states" : "max-depth"} to come with --strategy bfs or dfs: random runs are bounded by --runs and --steps`,
+      `expected --strategy bfs or dfs with --${bound === "maxStates" ? "max-states" : "max-depth"}: random runs are bounded by --runs and --steps`,
     );
   if (words.withinStep === true && (words.crashes ?? 0) === 0)
-    throw new UsageError("bad-argument", "expected --within-step to come with --crashes, such as --crashes 1");
+    throw new UsageError("bad-argument", "expected --crashes with --within-step, such as --crashes 1");
   const hasFaults = [words.crashes, words.recoveries, words.losses, words.duplications].some((most) => (most ?? 0) > 0);
   if (fewestFaults === true && !hasFaults)
-    throw new UsageError(
-      "bad-argument",
-      "expected --fewest-faults to come with the faults there may be, such as --crashes 2 --losses 2",
-    );
+    throw new UsageError("bad-argument", "expected faults with --fewest-faults, such as --crashes 2 --losses 2");
   if (fewestFaults === true && strategy !== "bfs")
     throw new UsageError("bad-argument", unexpected("--strategy", "bfs with --fewest-faults", strategy));
 }

@@ -4,7 +4,7 @@ import { systemFor } from "../check/suite.ts";
 import { protocolNamed } from "../protocols/index.ts";
 import { logOf, waitCycle } from "./counterexample-log.ts";
 
-it("a crash within a step says what the step has led to before", () => {
+it("lists the consequences of a step before a crash within it", () => {
   const words = { protocol: "basic-multicast", nodes: [0, 1, 2], crashes: 1, withinStep: true, initiators: [0] };
   const system = systemFor(words);
   const { family } = protocolNamed("basic-multicast");
@@ -14,7 +14,7 @@ it("a crash within a step says what the step has led to before", () => {
   });
 });
 
-it("a counterexample in words: what happens, what it leads to, and how all stand in the end", () => {
+it("lists the moves, their consequences, the final states and the waiting nodes", () => {
   const system = systemFor({ protocol: "ricart-agrawala", nodes: [0, 1], crashes: 1, initiators: [0] });
   const { path, property } = explore(system);
   expect(property?.name).toBe("ME2 liveness");
@@ -34,7 +34,7 @@ it("a counterexample in words: what happens, what it leads to, and how all stand
   });
 });
 
-it("a reply is a consequence, as an event is", () => {
+it("lists replies as consequences", () => {
   const { family, model } = protocolNamed("ricart-agrawala");
   const move = { kind: "command", node: 0, command: { type: "read" } } as const;
   const replies = [{ request: 7, reply: { type: "value", payload: "a" } }];
@@ -43,7 +43,7 @@ it("a reply is a consequence, as an event is", () => {
   expect(steps).toEqual([{ deed: "node 0 receives command read", consequences: ["replies value payload a"] }]);
 });
 
-it("a deadlock has a cycle of nodes that wait for each other", () => {
+it("finds the cycle of waiting nodes in a deadlock", () => {
   const nodes = [0, 1, 2];
   const system = systemFor({ protocol: "maekawa", nodes });
   const { waits } = logOf({ ...system, family: protocolNamed("maekawa").family }, nodes, explore(system).path);

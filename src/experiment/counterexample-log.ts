@@ -1,24 +1,27 @@
-/** A counterexample in words: one line per move, with what it changed, and the states that it ends in. */
+/** Describes a counterexample as text: one line per move with its consequences, and the final states. */
 import type { Taken } from "../check/index.ts";
 import type { NodeId, Protocol, Vocabulary } from "../core/protocol.ts";
 import type { Emitted, Family } from "../protocols/index.ts";
 import { phrase } from "../trace/log.ts";
 
 export interface LogStep {
-  /** `node 1 receives election from 0`. */
+  /** The move as text, such as `node 1 receives election from 0`. */
   readonly deed: string;
-  /** What it said and what became of it: `sends answer to 0`, `is now campaigning`. */
+  /** The effects of the move on the node, such as `sends answer to 0` or `is now campaigning`. */
   readonly consequences: readonly string[];
 }
 
 export interface CounterexampleLog {
   readonly steps: readonly LogStep[];
-  /** How each node stands at the end. */
+  /** Each node's role and state at the end. */
   readonly standing: readonly { readonly node: NodeId; readonly role: string; readonly state: object | null }[];
-  /** Mutual exclusion: who wants in, has sent something to whom, and has not been answered since. */
+  /**
+   * For mutual exclusion: the nodes waiting to enter, each with the nodes that have not replied to its last message.
+   */
   readonly waits: readonly { readonly node: NodeId; readonly unanswered: readonly NodeId[] }[];
 }
 
+/** Describes a path as text. */
 export function logOf<V extends Vocabulary>(
   { protocol, family }: { readonly protocol: Pick<Protocol<V>, "view">; readonly family: Family },
   nodes: readonly NodeId[],
@@ -63,7 +66,10 @@ function waitsIn<V extends Vocabulary>(
     .map(({ node }) => ({ node, unanswered: [...(unanswered.get(node) ?? [])].sort((a, b) => a - b) }));
 }
 
-/** Nodes of which each waits for the next, and the last for the first; null if there is no such cycle. */
+/**
+ * Returns a cycle of nodes: each node waits for the next one, and the last node waits for the first. Null if there is
+ * none.
+ */
 export function waitCycle(waits: CounterexampleLog["waits"]): readonly NodeId[] | null {
   const awaited = new Map(waits.map(({ node, unanswered }) => [node, unanswered]));
   const from = (path: readonly NodeId[]): readonly NodeId[] | null => {
@@ -81,11 +87,11 @@ export function waitCycle(waits: CounterexampleLog["waits"]): readonly NodeId[] 
   return null;
 }
 
-/** `candidate, knows no leader, term 3`. */
+/** Describes a node's role, such as `candidate, has no leader, term 3`. */
 export function roleIn<V extends Vocabulary>(protocol: Pick<Protocol<V>, "view">, state: never, node: NodeId): string {
   const { role, leader, term } = protocol.view(state, node);
   const words = [role];
-  if (leader === null) words.push("knows no leader");
+  if (leader === null) words.push("has no leader");
   else if (leader !== undefined && leader !== node) words.push(`follows ${leader}`);
   if (term !== undefined) words.push(`term ${term}`);
   return words.join(", ");
@@ -99,7 +105,7 @@ function wholeDeedOf<V extends Vocabulary>(move: Taken<V>["move"]): string {
     case "receive":
       return `node ${move.node} receives ${phrase(move.message)} from ${move.from}`;
     case "duplicate":
-      return `node ${move.node} receives ${phrase(move.message)} from ${move.from}, and a copy stays on its way`;
+      return `node ${move.node} receives ${phrase(move.message)} from ${move.from}, and a copy stays in transit`;
     case "lose":
       return `${phrase(move.message)} from ${move.from} to ${move.node} is lost`;
     case "command":
@@ -113,7 +119,7 @@ function wholeDeedOf<V extends Vocabulary>(move: Taken<V>["move"]): string {
   }
 }
 
-/** Equal messages to several nodes are one phrase. */
+/** Describes the consequences of a move. Equal messages to several nodes are combined into one phrase. */
 function saidIn<V extends Vocabulary>({ sends, events, replies, choices }: Taken<V>): string[] {
   const receivers = new Map<string, NodeId[]>();
   for (const { to, message } of sends) {

@@ -12,8 +12,8 @@ const forms = protocolNames.flatMap((protocol) => [
   })),
 ]);
 
-describe("messages that arrived", () => {
-  it.each(forms)("$form: of each type no fewer than none and no more than were sent", ({ form: _form, ...words }) => {
+describe("the count of delivered messages", () => {
+  it.each(forms)("is between 0 and the number sent, for each type of $form", ({ form: _form, ...words }) => {
     const lost = new LostMessages();
     const { family } = protocolNamed(words.protocol);
     const steps = family.verb === null ? [] : [{ [family.verb]: "all" as const }];

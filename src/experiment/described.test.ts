@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { COST_SIZES, described } from "./described.ts";
 
-test("an algorithm is described by its header, its costs figured out", () => {
+test("describes an algorithm by its header, with computed costs", () => {
   const { family, source, costs, options, variants } = described("ricart-agrawala");
   expect(family).toBe("mutual exclusion");
   expect(source).toContain("Ricart & Agrawala");

@@ -1,4 +1,7 @@
-/** An algorithm as its header and the registry describe it: source, assumptions, properties, costs, options, variants. */
+/**
+ * Describes an algorithm based on its header and the registry: source, assumptions, properties, costs, options,
+ * variants.
+ */
 import type { Property, Vocabulary } from "../core/protocol.ts";
 import { protocolNamed } from "../protocols/index.ts";
 import { declaredOptions } from "../protocols/options.ts";
@@ -6,6 +9,7 @@ import { declaredOptions } from "../protocols/options.ts";
 /** The numbers of nodes for which costs are computed. */
 export const COST_SIZES = [3, 5, 8, 16, 64];
 
+/** The description of an algorithm, as plain data. */
 export interface Described {
   readonly name: string;
   readonly family: string;
@@ -18,7 +22,7 @@ export interface Described {
   readonly variants: readonly { readonly name: string; readonly summary: string }[];
 }
 
-/** @throws UsageError if the registry does not have it */
+/** Describes an algorithm. @throws UsageError if the algorithm is not registered */
 export function described(name: string): Described {
   const { family, summary, model, variants } = protocolNamed(name);
   const { source, assumes, properties, costs } = model();

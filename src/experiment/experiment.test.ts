@@ -8,7 +8,7 @@ describe("an experiment", () => {
   const system: Experiment = { protocol: "bully", nodes: 3 };
   const experiment: Experiment = { ...system, timers: "quiet", failureDetector: "last", crashes: 1 };
 
-  it("is simulated and explored: one system for both", () => {
+  it("can be both simulated and explored", () => {
     expect(simulate({ ...system, crash: [2] })).toMatchObject({ outcome: { leader: { 0: 1, 1: 1 } } });
     expect(explore(experiment)).toMatchObject({ verdict: "holds" });
     expect(explore({ ...experiment, timers: "free" })).toMatchObject({
@@ -17,22 +17,22 @@ describe("an experiment", () => {
     });
   });
 
-  it("has experimentOptions that only one of the two has a use for: the other refuses them", () => {
+  it("is refused if it has options of the other use", () => {
     expect(() => simulate(experiment)).toThrow(
-      "expected --timers to be absent: it is an option of an exploration, and this is a simulated run",
+      "expected --timers to be absent: it applies to explorations, not to simulated runs",
     );
     expect(() => explore({ ...system, crash: [2] })).toThrow(
-      "expected --crash to be absent: it is an option of a simulated run, and this is an exploration",
+      "expected --crash to be absent: it applies to simulated runs, not to explorations",
     );
     expect(() => explore({ ...system, loss: 0.5 })).toThrow("expected --loss to be absent");
     expect(simulate({ ...system, timers: undefined as never, seed: 3 })).toMatchObject({ outcome: {} });
   });
 
-  it("is stopped when told to", () => {
+  it("stops when mayGoOn returns false", () => {
     expect(explore({ ...experiment, nodes: 4 }, () => false)).toMatchObject({ verdict: "unknown", ended: "stopped" });
   });
 
-  it("has nodes that lie, and a commander with an order, in simulation and exploration alike", () => {
+  it("can have Byzantine nodes and a commander's order in simulations and explorations", () => {
     const generals: Experiment = { protocol: "byzantine-generals", nodes: 4, order: "wait" };
     expect(simulate({ ...generals, byzantine: { 3: "mute" } })).toMatchObject({ outcome: { decided: { 1: "wait" } } });
     expect(explore({ ...generals, nodes: 3, options: { m: 1 }, traitors: { 2: "mute" } })).toMatchObject({
@@ -50,7 +50,7 @@ describe("an experiment", () => {
     expect(experimentOptions.traitors.read("0,2", "--traitors")).toEqual({ 0: "adversary", 2: "adversary" });
   });
 
-  it("has options that are read from text, and errors that name them", () => {
+  it("parses options from text and names them in errors", () => {
     expect([flagOf("maxStates"), experimentOptions.maxStates.read("7", "--max-states")]).toEqual(["--max-states", 7]);
     expect(experimentOptions.failureDetector.read("last", "--failure-detector")).toBe("last");
     expect(() => experimentOptions.begin.read("up", "--begin")).toThrow(

@@ -1,4 +1,8 @@
-/** An experiment as a value: this system, this many nodes, this workload, this network, these faults, these properties. Its fields are the options of the command line; the flags of commands, the form of the laboratory and the files of campaigns are derived from them. */
+/**
+ * Experiments as values: the protocol, the nodes, the workload, the network, the faults and the properties to check.
+ * The fields of an experiment are the options of the command line. Command-line flags, the form of the laboratory and
+ * campaign files are derived from them.
+ */
 
 import { choices } from "../check/model-options.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
@@ -19,20 +23,21 @@ import {
   wholeNumber,
 } from "./written-values.ts";
 
+/** An option of an experiment: its help text, the notation for its value, and the function that parses it. */
 export interface ExperimentOption<T> {
-  /** What it means; in a simulation and in an exploration, if that differs. */
+  /** The help text, or an object with two help texts if simulations and explorations need different ones. */
   readonly help: string | { readonly simulate: string; readonly explore: string };
-  /** How its value is written, such as `<n>`; null for a switch, whose value is `true`. */
+  /** The placeholder for the value in the help text, such as `<n>`. Null for a switch, whose value is `true`. */
   readonly value: string | null;
-  /** The values that it can have, if they are few. */
+  /** The allowed values, if there are only a few. */
   readonly values?: readonly string[];
-  /** The value if the flag is given without one. */
+  /** The value when the flag is given without an argument. */
   readonly preset?: string;
-  /** @throws UsageError that names the option */
+  /** Parses the value. @throws UsageError that names the option */
   readonly read: Read<T>;
 }
 
-/** `2`, or `2,4=mute`: the behavior of each Byzantine node, by default `adversary`. */
+/** Parses Byzantine nodes and their behaviors, such as `2` or `2,4=mute`. The default behavior is `adversary`. */
 export const liars: Read<Readonly<Record<NodeId, BehaviourName>>> = (text, option) =>
   Object.fromEntries(
     text.split(",").map((part): [NodeId, BehaviourName] => {
@@ -48,16 +53,17 @@ export const liars: Read<Readonly<Record<NodeId, BehaviourName>>> = (text, optio
     }),
   );
 
-/** The behavior of one Byzantine node. */
+/** Parses the behavior of one Byzantine node. */
 export const behaviour: Read<BehaviourName> = (text, option) =>
   behaviourNamed(text) ?? refuse(option, `one of ${behaviours.join(", ")}`, text);
 
-/** `7` or `1,15,9`: Byzantine nodes that send anything. */
+/** Parses a list of traitors, such as `7` or `1,15,9`. A traitor is a Byzantine node that sends arbitrary messages. */
 const traitors: Read<Readonly<Record<NodeId, BehaviourName>>> = (text, option) =>
   Object.fromEntries(nodeList(text, option).map((node) => [node, "adversary"]));
 
 type Help = ExperimentOption<unknown>["help"];
 
+/** The largest seed that a simulation can have. */
 export const MAX_SEED = 2 ** 32 - 1;
 const MANY = 1_000_000_000;
 
@@ -72,20 +78,20 @@ const choice = <T extends string>(value: string, values: readonly T[], help: Hel
 const text = (value: string, help: Help): ExperimentOption<string> => written(value, (given) => given, help);
 const on = (help: string): ExperimentOption<true> => ({ help, value: null, read: () => true });
 
-/** The nodes, and the protocol that they run. */
+/** Options for the nodes and the protocol that they run. */
 const systemOptions = {
   nodes: whole(
     {
-      simulate: "how many nodes, with ids from 0 (default: 5)",
-      explore: "how many nodes, with ids from 0 (default: 3)",
+      simulate: "number of nodes, with ids from 0 (default: 5)",
+      explore: "number of nodes, with ids from 0 (default: 3)",
     },
     1,
     "<n>",
     10_000_000,
   ),
-  ring: written("<list>", nodeList, "ids in the order of the ring, such as 1,15,9,4"),
-  variant: text("<name>", "another form of the protocol"),
-  options: written("<json>", jsonObject, "the protocol's own options, as `coterie protocols NAME` lists them"),
+  ring: written("<list>", nodeList, "ids in ring order, such as 1,15,9,4"),
+  variant: text("<name>", "a variant of the protocol"),
+  options: written("<json>", jsonObject, "options of the protocol: see `coterie protocols NAME`"),
   byzantine: written(
     "<list>",
     liars,
@@ -93,50 +99,53 @@ const systemOptions = {
   ),
 };
 
-/** What initiators do, in the verb of each family. In an exploration they do it at any time, or never. */
+/**
+ * Options that select the initiators, each named after the verb of its family. In an exploration, each request may come
+ * at any time or never.
+ */
 export const workloadOptions = {
   call: written("<list|all>", nodesOrAll, {
     simulate: "election: which nodes call it (default: the lowest)",
     explore: "election: which nodes may call it (default: the lowest; none if starting is enough)",
   }),
-  request: written("<list|all>", nodesOrAll, "mutual exclusion: which nodes ask to enter (default: all)"),
-  entries: count("mutual exclusion: how often each enters (default: 1)", 1),
+  request: written("<list|all>", nodesOrAll, "mutual exclusion: which nodes request to enter (default: all)"),
+  entries: count("mutual exclusion: entries per node (default: 1)", 1),
   send: written("<list|all>", nodesOrAll, "multicast: which nodes send (default: all)"),
-  traitors: written("<list>", traitors, "generals: nodes that send anything to any node; the same as --byzantine"),
-  order: text("<text>", "generals: what the commander orders (default: attack)"),
-  messages: count("multicast: how many messages each (default: 1)", 1),
+  traitors: written("<list>", traitors, "generals: traitors, which send arbitrary messages; the same as --byzantine"),
+  order: text("<text>", "generals: the commander's order (default: attack)"),
+  messages: count("multicast: messages per node (default: 1)", 1),
   propose: written("<list|all>", nodesOrAll, "consensus: which nodes propose (default: the lowest)"),
-  commands: count("replicated logs: how many commands each (default: 1)", 1),
-  machine: choice("<kind>", machineKinds, "replicated logs: the state machine: log, map or counter (default: log)"),
+  commands: count("replicated logs: commands per node (default: 1)", 1),
+  machine: choice("<kind>", machineKinds, "replicated logs: state machine, one of log, map and counter (default: log)"),
   voteNo: written("<list|all>", nodesOrAll, {
     simulate: "atomic commit: which nodes vote no (default: none)",
-    explore: "atomic commit: which nodes may come to vote no (default: none)",
+    explore: "atomic commit: which nodes may vote no (default: none)",
   }),
-  transactions: count("atomic commit: how many transactions each proposes, one after the other (default: 1)", 1),
+  transactions: count("atomic commit: transactions per node, one after the other (default: 1)", 1),
 };
 
-/** What `until` means in a simulated run. */
-export const UNTIL = "end the run at this virtual time (default: when idle, by 600000; 10000 if nodes start)";
+/** The help text of `until` for a simulated run. */
+export const UNTIL = "end the run at this virtual time (default: when idle, at most 600000; 10000 if nodes start)";
 
-/** The network and the faults of a simulated run. */
+/** Options for the network and faults of a simulated run. */
 const simulationOptions = {
-  crash: written("<list>", nodeList, "nodes that are stopped from the beginning"),
-  started: on("nodes start at time 0, instead of having been idle for long"),
-  delay: written("<ms>", delay, "10, 1..10, normal:10,2 or lognormal:10,0.5 (default: 10)"),
-  loss: written("<rate>", rate, "the share of messages that get lost, 0 to 1"),
-  duplicate: written("<rate>", rate, "the share of messages that arrive twice, 0 to 1"),
-  reorder: on("messages of one link may overtake each other"),
+  crash: written("<list>", nodeList, "nodes that are down at the start"),
+  started: on("start all nodes at time 0, instead of beginning with idle nodes"),
+  delay: written("<ms>", delay, "message delay: 10, 1..10, normal:10,2 or lognormal:10,0.5 (default: 10)"),
+  loss: written("<rate>", rate, "fraction of lost messages, 0 to 1"),
+  duplicate: written("<rate>", rate, "fraction of duplicated messages, 0 to 1"),
+  reorder: on("let messages on the same link overtake each other"),
   until: written("<ms>", milliseconds, UNTIL),
-  processing: written("<ms>", delay, "how long a node is busy with one message"),
-  for: written("<ms>", milliseconds, "with --from: how long to continue (default: 10000)"),
+  processing: written("<ms>", delay, "processing time per message"),
+  for: written("<ms>", milliseconds, "with --from: how long the run continues (default: 10000)"),
 };
 
-/** The orders and faults that an exploration goes through. */
+/** Options for the orders and faults that an exploration covers. */
 const faultOptions = {
   timers: choice(
     "<when>",
     choices.timers,
-    "free: at any time; quiet: when no message is on its way; rounds: so, and all nodes' together; never (default: free)",
+    "free: at any time; quiet: only when no message is in transit; rounds: as quiet, but on all nodes at once; never (default: free)",
   ),
   begin: choice(
     "<how>",
@@ -149,29 +158,29 @@ const faultOptions = {
     "fifo: links keep their order; inbox: one queue per node; bag: no order (default: fifo)",
   ),
   crashes: count("maximum number of crashes (default: 0)"),
-  withinStep: on("crashes also strike within a step: its later messages are never sent"),
-  recoveries: count("maximum number of crashed nodes that start again (default: 0)"),
+  withinStep: on("let nodes also crash within a step, before its later messages are sent"),
+  recoveries: count("maximum number of restarts after a crash (default: 0)"),
   losses: count("maximum number of lost messages (default: 0)"),
   duplications: count("maximum number of duplicated messages (default: 0)"),
-  journal: choice("<fate>", choices.journal, "what a crash leaves of a journal: kept or lost (default: kept)"),
-  fewestFaults: on("try none, then one, then two of these faults, until something breaks"),
+  journal: choice("<fate>", choices.journal, "whether a journal is kept or lost in a crash (default: kept)"),
+  fewestFaults: on("try without faults, then with one fault, two faults and so on, until a property is violated"),
   failureDetector: {
     ...choice(
       "[when]",
       choices.crashNotifications,
-      "every alive node is notified of a crash, if the protocol handles that: at any time, or last, after all messages of the crashed node have arrived (default without a value: any)",
+      "notify all alive nodes of a crash, if the protocol handles that: any time, or last, after all messages from the crashed node (default without a value: any)",
     ),
     preset: "any",
   },
 };
 
-/** How an exploration searches, and how far. */
+/** Options for the strategy and bounds of an exploration. */
 export const searchOptions = {
-  property: text("<name>", "check this one only"),
+  property: text("<name>", "check only this property"),
   strategy: choice(
     "<name>",
     ["bfs", "dfs", ...choices.strategy],
-    "bfs and dfs see every run; random, pct and swarm see some (default: bfs)",
+    "bfs and dfs search every run; random, pct and swarm search some (default: bfs)",
   ),
   seed: whole(
     {
@@ -184,31 +193,27 @@ export const searchOptions = {
   ),
   runs: count(
     {
-      simulate: "how many runs, each with the next seed",
-      explore: "random strategies: how many runs (default: 10,000)",
+      simulate: "number of runs, each with the next seed",
+      explore: "random strategies: number of runs (default: 10,000)",
     },
     1,
   ),
-  steps: count("random strategies: how many moves per run at most (default: 500)", 1),
-  workers: whole(
-    "random strategies: how many threads share the runs (default: the number of cores, at most 8)",
-    1,
-    "<n>",
-    64,
-  ),
+  steps: count("random strategies: maximum number of moves per run (default: 500)", 1),
+  workers: whole("random strategies: number of threads (default: number of cores, at most 8)", 1, "<n>", 64),
   maxStates: whole("stop after this number of states", 1),
-  maxDepth: whole("skip runs with more moves", 1),
-  maxInFlight: whole("skip runs with more messages on their way"),
-  maxTimeouts: whole("skip runs with more timeouts"),
-  maxMemory: whole("stop when the process takes more memory", 1, "<MB>"),
+  maxDepth: whole("skip runs with more than this number of moves", 1),
+  maxInFlight: whole("skip runs with more than this number of messages in transit"),
+  maxTimeouts: whole("skip runs with more than this number of timeouts"),
+  maxMemory: whole("stop when the process uses more than this amount of memory", 1, "<MB>"),
 };
 
-/** The options of a simulated run, and of an exploration of every run. */
+/** The options that apply to a simulated run and the options that apply to an exploration. */
 export const optionsFor = {
   simulate: { ...systemOptions, ...workloadOptions, ...simulationOptions, seed: searchOptions.seed },
   explore: { ...systemOptions, ...workloadOptions, ...faultOptions, ...searchOptions },
 };
 
+/** All options of an experiment, by name. */
 export const experimentOptions = {
   ...systemOptions,
   ...workloadOptions,
@@ -219,26 +224,29 @@ export const experimentOptions = {
 
 type Options = typeof experimentOptions;
 
-/** Options that are left out have their defaults. */
+/** An experiment: the name of a protocol, and options with values other than their defaults. */
 export type Experiment = { readonly protocol: string } & {
   readonly [K in keyof Options]?: Options[K] extends ExperimentOption<infer T> ? T : never;
 };
 
-/** What initiators do, in the verb of each family, and how often. */
+/** The options that select the initiators, named after each family's verb. */
 const verbs = ["call", "request", "send", "propose"] as const;
 const counts = ["entries", "messages", "commands", "transactions"] as const;
-/** Options of replicated logs only. */
+/** Options that only replicated logs have. */
 const ofLogs = ["machine"] as const;
 
-/** Refuses an option of another family, and names the right one. */
+/**
+ * Rejects options that belong to other families.
+ * @throws UsageError for an option that belongs to another family; the message names the correct option
+ */
 export function requireFamilyOptions(experiment: Experiment): void {
   const { protocol } = experiment;
   const { name, verb, count, refuse: veto } = protocolNamed(protocol).family;
   const refuse = (word: string, right: string | null): never => {
-    const instead = right === null ? "there is no such option" : `the option is --${right}`;
+    const instead = right === null ? "no such option" : `--${right} instead`;
     throw new UsageError(
       "bad-argument",
-      `expected --${word} to be absent: ${protocol} is a protocol for ${name}, where ${instead}`,
+      `expected --${word} to be absent: ${protocol} is a protocol for ${name}, which has ${instead}`,
     );
   };
   for (const word of verbs) if (experiment[word] !== undefined && word !== verb) refuse(word, verb);
@@ -247,19 +255,21 @@ export function requireFamilyOptions(experiment: Experiment): void {
   if (experiment.voteNo !== undefined && veto === undefined) refuse("vote-no", null);
 }
 
-/** Refuses options that only the other of the two uses: they would be ignored. */
+/** Rejects options that would be ignored. @throws UsageError for an option that applies only to the other use */
 export function requireOptionsFor(use: keyof typeof optionsFor, experiment: Experiment): void {
-  const [name, other] =
-    use === "simulate" ? ["a simulated run", "an exploration"] : ["an exploration", "a simulated run"];
+  const [name, other] = use === "simulate" ? ["simulated runs", "explorations"] : ["explorations", "simulated runs"];
   for (const [word, value] of Object.entries(experiment))
     if (word !== "protocol" && value !== undefined && !Object.hasOwn(optionsFor[use], word))
       throw new UsageError(
         "bad-argument",
-        `expected ${flagOf(word)} to be absent: it is an option of ${other}, and this is ${name}`,
+        `expected ${flagOf(word)} to be absent: it applies to ${other}, not to ${name}`,
       );
 }
 
-/** The protocol's own options, and those that have an option of the command line. */
+/**
+ * Returns the options for creating the protocol: `options`, plus those that have their own command-line option
+ * (`order`, `machine`).
+ */
 export function optionsOf({
   machine,
   order,
@@ -269,7 +279,7 @@ export function optionsOf({
   return machine === undefined ? given : { ...given, machine: { ...(given.machine as object), kind: machine } };
 }
 
-/** The Byzantine nodes, with their behavior. */
+/** Returns the behavior of each Byzantine node, as specified by `byzantine` and `traitors`. */
 export const liarsOf = ({
   byzantine,
   traitors,
@@ -278,12 +288,15 @@ export const liarsOf = ({
   ...traitors,
 });
 
-/** How often initiators do it; undefined: once. */
+/** Returns how often each initiator acts. Undefined means once. */
 export function timesOf({ count }: Family, experiment: Omit<Experiment, "protocol">): number | undefined {
   return count === null ? undefined : experiment[count];
 }
 
-/** The ids of the nodes, in the order of the ring. */
+/**
+ * Returns the node ids, in ring order.
+ * @throws UsageError if `ring` and `nodes` contradict each other, or if the protocol does not use a ring
+ */
 export function idsOf(
   { protocol, nodes, ring }: Experiment,
   { onRing }: RegistryEntry,
@@ -299,6 +312,7 @@ export function idsOf(
   return ring;
 }
 
+/** Checks that a node exists. @throws UsageError if `ids` does not contain the node */
 export function requireKnown(word: string, ids: readonly NodeId[], node: NodeId): void {
   if (ids.includes(node)) return;
   const known = ids.every((id, place) => id === place) ? `from 0 to ${ids.length - 1}` : `among ${ids.join(", ")}`;

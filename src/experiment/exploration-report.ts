@@ -1,4 +1,7 @@
-/** The result of an exploration, as data and in sentences: its scope and assumptions, what breaks it, waiting nodes, what to try next. */
+/**
+ * Reports on an exploration, as data and in sentences: scope, assumptions, faults that violate a property, waiting
+ * nodes, and advice.
+ */
 import type { CrashNotificationTime } from "../check/model.ts";
 import { handlerNames, isReached } from "../check/reach.ts";
 import { systemFor } from "../check/suite.ts";
@@ -18,7 +21,7 @@ export interface CheckOutcome {
   readonly seconds: number;
 }
 
-/** The JSON of `coterie check`. */
+/** Returns the JSON output of `coterie check`. */
 export function explorationReport({ request, answer, seconds }: CheckOutcome) {
   const { verdict, property, states, transitions, depth, runs, violatingRun, faults, trace } = answer;
   const { spec, strategy } = request;
@@ -43,7 +46,7 @@ export function explorationReport({ request, answer, seconds }: CheckOutcome) {
   };
 }
 
-/** The counterexample as it stands in a file. */
+/** Returns the counterexample as a trace file. Null if there is none. */
 export function counterexampleTrace({ request, answer }: CheckOutcome): Trace | null {
   if (answer.trace === null) return null;
   const { violation } = answer.trace;
@@ -58,7 +61,7 @@ export function counterexampleTrace({ request, answer }: CheckOutcome): Trace | 
   };
 }
 
-/** What was done in no run, though it is what the algorithm is for. Empty where a run breaks something. */
+/** Returns sentences about the algorithm's goals that no run reached. Empty if a property is violated. */
 export function missing({ spec }: CheckRequest, { reach, verdict }: CheckAnswer): string[] {
   if (verdict === "violated") return [];
   const { done } = protocolNamed(spec.protocol).family;
@@ -67,25 +70,25 @@ export function missing({ spec }: CheckRequest, { reach, verdict }: CheckAnswer)
     isReached(reach, "suspected") || Object.keys(reach.handlers).some((name) => name.endsWith("suspect"));
   return [
     ...(isReached(reach, done.event) ? [] : [done.none]),
-    ...(isToSuspect && !suspects && done.event !== "suspected" ? ["nobody was suspected of a crash"] : []),
+    ...(isToSuspect && !suspects && done.event !== "suspected" ? ["no node was suspected of a crash"] : []),
   ];
 }
 
-/** Whether nodes could be told of a crash here: by a failure detector among their parts, or by crash notifications. */
+/** Whether nodes can learn of crashes, either from a failure detector among their parts or from crash notifications. */
 function hears(spec: CheckRequest["spec"]): boolean {
   const hasDetector = handlerNames(systemFor(spec).protocol).some((each) => /\bdetector\b/.test(each));
   return hasDetector || protocolNamed(spec.protocol).check.crashNotification !== undefined;
 }
 
-/** What left something out. */
+/** Explains why the search was incomplete. */
 export function whyUnknown({ spec, strategy }: CheckRequest, { ended, states }: CheckAnswer): string {
-  if (ended === "stopped") return "it was stopped before it had looked at everything";
+  if (ended === "stopped") return "it was stopped before the search was complete";
   if (ended === "memory") return "it reached --max-memory";
-  if (isRandom(strategy)) return "random runs find violations, and prove nothing";
+  if (isRandom(strategy)) return "random runs can find violations but prove nothing";
   if (spec.maxStates !== undefined && states >= spec.maxStates) return "it reached --max-states";
   const bounds = cutOffBy(spec);
   if (bounds.length > 0) return `runs beyond ${bounds.join(" and ")} were cut off`;
-  return "there are more states than can be held: give a smaller system";
+  return "there are more states than fit into memory: use a smaller system";
 }
 
 function cutOffBy({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]): string[] {
@@ -96,17 +99,20 @@ function cutOffBy({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]):
   ];
 }
 
-/** Which runs were looked at. */
+/** Describes the set of explored runs, in a phrase. */
 export function scopeOf({ strategy, seed, runs, steps }: CheckRequest): string {
   if (strategy === "bfs") return "every run within the bounds, the shortest first";
   if (strategy === "dfs") return "every run within the bounds, depth first";
-  const how = { random: "random runs", pct: "runs by random priorities (PCT)", swarm: "random runs of a swarm" }[
+  const how = { random: "random runs", pct: "runs with random priorities (PCT)", swarm: "random runs (swarm)" }[
     strategy
   ];
   return `${figure(runs)} ${how} of at most ${figure(steps)} moves, seed ${seed}`;
 }
 
-/** What holds of every run that was looked at: how it begins, the network, timers, faults, and what was left out. */
+/**
+ * Returns the assumptions made about every explored run: how it begins, its network, its timers, its faults, and the
+ * bounds.
+ */
 export function assumptionsOf(request: CheckRequest, { system }: CheckAnswer): string[] {
   const { spec } = request;
   const links = {
@@ -115,14 +121,14 @@ export function assumptionsOf(request: CheckRequest, { system }: CheckAnswer): s
     bag: "messages overtake each other",
   };
   const timers = {
-    free: "timers may run out at any time, however fast messages are",
-    quiet: "timers run out only when no message is on its way, so none overtakes a message",
-    rounds: "rounds end at all nodes together, when no message is on its way",
-    never: "timers do not run out",
+    free: "timers may expire at any time",
+    quiet: "timers expire only when no message is in transit",
+    rounds: "rounds end at all nodes together, when no message is in transit",
+    never: "timers do not expire",
   };
   const begin = {
-    idle: "nodes have been running quietly",
-    down: "nodes start when they like",
+    idle: "all nodes run and are idle",
+    down: "each node starts at any time",
     together: "all nodes start before anything else happens",
   };
   return [
@@ -159,8 +165,8 @@ function workOf({ spec: { protocol, initiators, nodes, times = 1 } }: CheckReque
 const singular = { entries: "entry", messages: "message", commands: "command", transactions: "transaction" } as const;
 
 const notifiedOfCrashes: Readonly<Record<CrashNotificationTime, string>> = {
-  any: "; everybody is told of a crash, at any time after it",
-  last: "; everybody is told of a crash, after all that the crashed node sent to it",
+  any: "; every node is notified of a crash, at any time after it",
+  last: "; every node is notified of a crash, after all messages from the crashed node",
 };
 
 function faults(spec: CheckRequest["spec"], { crashNotifications }: CheckAnswer["system"]): string {
@@ -172,40 +178,45 @@ function faults(spec: CheckRequest["spec"], { crashNotifications }: CheckAnswer[
   ].filter((words) => !words.startsWith("0 "));
   if (budgets.length === 0) return "no faults";
   const notified = (spec.crashes ?? 0) > 0 && crashNotifications !== null ? notifiedOfCrashes[crashNotifications] : "";
-  const withinStep = (spec.crashes ?? 0) > 0 && spec.withinStep === true ? ", within a step, too" : "";
-  const journal = spec.journal === "lost" ? "; a crash takes the journal with it" : "";
+  const withinStep = (spec.crashes ?? 0) > 0 && spec.withinStep === true ? ", also within a step" : "";
+  const journal = spec.journal === "lost" ? "; a crash also loses the journal" : "";
   return `at most ${budgets.join(", ")}${withinStep}${notified}${journal}`;
 }
 
-/** How many faults break it, of `--fewest-faults`. */
+/** Describes the result of `--fewest-faults`: how many faults violate a property. */
 export function breakingFaults({ faults }: CheckAnswer): string[] {
   if (faults === null) return [];
   const { breaking, harmless } = faults;
   const fault = { one: "fault", more: "faults" };
   const proven =
-    harmless < 0 ? "" : harmless === 0 ? "; without any it holds" : `; with up to ${counted(harmless, fault)} it holds`;
-  if (breaking === null) return harmless < 0 ? [] : [`with up to ${counted(harmless, fault)} of these kinds it holds`];
-  if (breaking === 0) return ["it breaks without any fault"];
+    harmless < 0 ? "" : harmless === 0 ? "; it holds without any" : `; it holds with up to ${counted(harmless, fault)}`;
+  if (breaking === null) return harmless < 0 ? [] : [`it holds with up to ${counted(harmless, fault)} of these kinds`];
+  if (breaking === 0) return ["violated without any fault"];
   return [`${counted(breaking, fault)} ${breaking === 1 ? "breaks" : "break"} it${proven}`];
 }
 
-/** What to try where the verdict is unknown. */
+/** Returns advice for an unknown verdict. */
 export function whatNext({ spec, strategy }: CheckRequest, { ended, states }: CheckAnswer): string {
   if (isRandom(strategy))
-    return "more --runs or another --seed may find some; --strategy bfs looks at every run, if there are not too many";
+    return "more --runs or another --seed may find violations; --strategy bfs searches every run, if there are not too many";
   const hasRunThrough = ended === null && (spec.maxStates === undefined || states < spec.maxStates);
-  if (hasRunThrough && cutOffBy(spec).length > 0)
-    return "higher bounds leave less out; --strategy pct looks at some long runs";
-  return "with fewer nodes or faults it may be looked at as a whole; --max-depth looks at every short run of this system, --strategy pct at some long ones";
+  if (hasRunThrough && cutOffBy(spec).length > 0) return "raise the bounds; --strategy pct searches some long runs";
+  return "use fewer nodes or faults for a complete search; --max-depth searches every short run of this system, --strategy pct some long ones";
 }
 
-/** Nodes wait for each other in many states. It is why a run is a counterexample only where something should have happened and nothing more does. */
+/**
+ * Whether waiting explains the counterexample. Nodes wait in many states, but waiting matters only if a finite run
+ * fails to reach a goal.
+ */
 const isOfWaiting = ({ property, loop, log }: CheckAnswer): boolean =>
   (loop === null || log === null || loop >= log.steps.length) &&
   property?.when !== "always" &&
   property?.when !== "sometimes";
 
-/** Who waits for whom at the end of a counterexample: around a cycle, or for a node that is down. */
+/**
+ * Describes the nodes that are waiting at the end of a counterexample, either for each other in a cycle or for a
+ * stopped node.
+ */
 export function deadlocks(answer: CheckAnswer): string[] {
   if (answer.log === null || !isOfWaiting(answer)) return [];
   const { standing, waits }: CounterexampleLog = answer.log;

@@ -1,4 +1,4 @@
-/** Explores an experiment, as a whole or as one of several threads that share the work. */
+/** Explores an experiment, either on one thread or as one of several threads that share the runs of a random search. */
 import { type Counterexample, counterexample } from "../check/counterexample.ts";
 import {
   explore as breadthFirst,
@@ -19,47 +19,74 @@ import { type CheckRequest, requestFrom } from "./check-request.ts";
 import { type CounterexampleLog, logOf } from "./counterexample-log.ts";
 import { type Experiment, requireOptionsFor } from "./experiment.ts";
 
+/** The progress of an exploration. */
 export interface CheckProgress extends Progress {
+  /**
+   * The current phase. `following`: all states have been found, and the search for infinite runs has begun.
+   * `shrinking`: a violation was found and is being shrunk.
+   */
   readonly phase: "searching" | "following" | "shrinking";
+  /** The number of completed runs in a random search. Null for `bfs` and `dfs`. */
   readonly runs: number | null;
+  /** The memory in use, in bytes, as measured by the caller. 0 if it is not measured. */
   readonly memoryBytes: number;
 }
 
+/** The result of an exploration. */
 export interface CheckAnswer {
+  /**
+   * The verdict. `unknown` means that no violation was found but the search was incomplete; never treat it as a pass.
+   */
   readonly verdict: Exploration<Vocabulary>["verdict"];
+  /** The violated property. Null if none was violated. */
   readonly property: NamedProperty | null;
+  /** The properties that were checked. */
   readonly checked: readonly NamedProperty[];
-  /** Properties `sometimes` that came true somewhere. */
+  /** The `sometimes` properties that became true in some run. */
   readonly reached: readonly string[];
+  /** The number of distinct states. For a random search, the number of visited states, counting every visit. */
   readonly states: number;
+  /** The number of explored moves. */
   readonly transitions: number;
+  /** The number of moves in the longest of the shortest paths or, for a random search, in the longest run. */
   readonly depth: number;
+  /** The number of completed runs in a random search. Null for `bfs` and `dfs`. */
   readonly runs: number | null;
-  /** Of which run of a random search the counterexample is. */
+  /** The number of the violating run in a random search, starting from 0. Null if there is none. */
   readonly violatingRun: number | null;
-  /** What ended the search before it was through; null if nothing did. */
+  /** Why the search ended early. Null if it did not. */
   readonly ended: "stopped" | "memory" | null;
+  /** The memory in use at the end, in bytes. */
   readonly memoryBytes: number;
+  /** The counterexample as a readable log. Null if nothing was violated. */
   readonly log: CounterexampleLog | null;
-  /** Index of the move with which the part begins that repeats for ever; null where none does. */
+  /** The index of the move at which the infinitely repeating part begins. Null for a finite run. */
   readonly loop: number | null;
-  /** Moves before shrinking; null where it was the shortest anyway. */
+  /** The number of moves before shrinking. Null if the counterexample was not shrunk. */
   readonly shrunkFrom: number | null;
+  /** The counterexample as a trace. Null if nothing was violated. */
   readonly trace: Counterexample<Vocabulary> | null;
-  /** With `--fewest-faults`: so many break it, or null, and so many are proven not to, −1 if not even none. */
+  /**
+   * The result of `--fewest-faults`. `breaking`: the number of faults that violates a property, or null. `harmless`:
+   * the highest number of faults that is proven harmless, or −1 if not even zero faults is. Null without
+   * `--fewest-faults`.
+   */
   readonly faults: { readonly breaking: number | null; readonly harmless: number } | null;
+  /** The events and handlers that the search reached. */
   readonly reach: Reach;
+  /** The network, timers, initial state and crash notifications of the system that was explored. */
   readonly system: Pick<ExploreOptions<Vocabulary>, "network" | "timers" | "begin"> & {
     readonly crashNotifications: CrashNotificationTime | null;
   };
 }
 
+/** A property without its functions. */
 export type NamedProperty = Pick<Property<Vocabulary>, "name" | "claim" | "when">;
 
-/** Plain data and shared memory, so that it reaches a thread. */
+/** The work of one thread. It consists of plain data and shared memory, so it can be sent to a worker. */
 export interface CheckTask {
   readonly request: CheckRequest;
-  /** What the threads of a random search have in common. */
+  /** The run numbers shared by the threads of a random search. */
   readonly shared: SharedRuns;
 }
 
@@ -70,13 +97,23 @@ type Found = Exploration<Vocabulary> & {
   readonly faults?: NonNullable<CheckAnswer["faults"]>;
 };
 
-/** Every run within bounds, or many random ones, on this thread. @throws UsageError that names the word which makes no sense */
+/**
+ * Explores every run of an experiment within its bounds, or many random runs, on the current thread.
+ *
+ * @param mayGoOn called from time to time with the progress; return false to stop the search
+ * @example
+ * const { verdict, states } = explore({ protocol: "ricart-agrawala", nodes: 3, request: [0, 1] });
+ * @throws UsageError that names the invalid option
+ */
 export function explore(experiment: Experiment, mayGoOn?: (progress: CheckProgress) => boolean): CheckAnswer {
   requireOptionsFor("explore", experiment);
   return answerTo({ request: requestFrom(experiment), shared: ownRuns() }, mayGoOn);
 }
 
-/** Of threads that share a search, those that find a violation in vain answer with a run that is not shrunk. */
+/**
+ * Explores as one of the threads that share a search. It does not shrink its counterexample if another thread has found
+ * a violation in an earlier run, because only the earliest one is reported.
+ */
 export function answerTo(
   { request, shared }: CheckTask,
   mayGoOn: (progress: CheckProgress) => boolean = () => true,
@@ -147,7 +184,10 @@ function search(system: System, { request, shared }: CheckTask, mayGoOn: (progre
   });
 }
 
-/** Breadth first finds the shortest; what other searches find may be long. A run with a part that repeats is left as it is. */
+/**
+ * Shrinks a violating run. Returns null if the run is not shrunk: breadth-first search already finds a shortest run,
+ * and a run that repeats forever is left as it is.
+ */
 function shrunk(
   system: System,
   { strategy }: CheckRequest,
@@ -166,7 +206,10 @@ function named({ name, claim, when }: Property<Vocabulary>): NamedProperty {
 
 type Counted = Pick<CheckProgress, "states" | "transitions" | "depth" | "runs" | "memoryBytes">;
 
-/** The violation in the earliest run is the answer, as it is where one thread makes all runs; what was done is summed. */
+/**
+ * Combines the answers of all threads. As with a single thread, the violation in the earliest run is the one reported.
+ * Counts are added up.
+ */
 export function answerTogether({ spec }: CheckRequest, answers: readonly CheckAnswer[]): CheckAnswer {
   const earliest = answers.reduce((a, b) => (orderOf(b) < orderOf(a) ? b : a));
   const { protocol } = systemFor(spec);
@@ -186,7 +229,7 @@ export function answerTogether({ spec }: CheckRequest, answers: readonly CheckAn
 
 const orderOf = ({ violatingRun }: CheckAnswer): number => violatingRun ?? Number.POSITIVE_INFINITY;
 
-/** @param parts how far each thread is that has said so. */
+/** Combines the progress of all threads. @param parts the progress of each thread that has reported */
 export function progressTogether(parts: readonly CheckProgress[]): CheckProgress {
   const isShrinking = parts.some(({ phase }) => phase === "shrinking");
   return { phase: isShrinking ? "shrinking" : "searching", ...countedTogether(parts) };
@@ -200,25 +243,26 @@ function countedTogether(parts: readonly Counted[]): Counted {
     transitions: sum("transitions"),
     depth: Math.max(...parts.map(({ depth }) => depth)),
     runs: parts.every(({ runs }) => runs === null) ? null : sum("runs"),
-    // Threads of one process share its memory.
+    // Threads in the same process share its memory.
     memoryBytes: Math.max(...parts.map(({ memoryBytes }) => memoryBytes)),
   };
 }
 
-/** The number of the next run, and the lowest of a run that violates something. */
+/** The number of the next run and the lowest number of a violating run. */
 export type SharedRuns = Int32Array;
 
 const NEXT = 0;
 const LOWEST = 1;
 const NONE = 2 ** 31 - 1;
 
+/** Creates run numbers in shared memory, for several threads. */
 export function sharedRuns(): SharedRuns {
   const shared = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
   shared[LOWEST] = NONE;
   return shared;
 }
 
-/** Those of one thread alone: a page that nobody isolates has no shared memory. */
+/** Creates run numbers for a single thread. Pages without cross-origin isolation do not have shared memory. */
 export function ownRuns(): SharedRuns {
   const own = new Int32Array(2);
   own[LOWEST] = NONE;
@@ -226,8 +270,9 @@ export function ownRuns(): SharedRuns {
 }
 
 /**
- * The numbers that are left, as they are asked for. Who leaves off before the end leaves none to the others: all lower
- * ones have been taken, and their runs are made to the end, so what one thread would have found first is found.
+ * Takes the remaining run numbers, one at a time. A thread that stops early because it found a violation leaves no
+ * numbers for the others. By then, all lower numbers have been taken and their runs will be completed, so the earliest
+ * violation is still found.
  */
 export function* sharedNumbers(shared: SharedRuns, runs: number): Iterable<number> {
   const take = (): number => Atomics.add(shared, NEXT, 1);
@@ -238,6 +283,7 @@ export function* sharedNumbers(shared: SharedRuns, runs: number): Iterable<numbe
   }
 }
 
+/** Lowers the number of the earliest violating run to `run`, unless it is already lower. */
 export function noteViolated(shared: SharedRuns, run: number): void {
   let seen = Atomics.load(shared, LOWEST);
   while (run < seen) {
@@ -247,5 +293,5 @@ export function noteViolated(shared: SharedRuns, run: number): void {
   }
 }
 
-/** Whether no violation in an earlier run is known. */
+/** Whether no run with a lower number is known to violate a property. */
 const isLowest = (shared: SharedRuns, run: number): boolean => Atomics.load(shared, LOWEST) >= run;

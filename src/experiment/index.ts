@@ -1,4 +1,8 @@
-/** Experiments as values: this system, so many nodes, this workload, this network, these faults, these properties. */
+/**
+ * Experiments as values: a protocol, its workload, the network, the faults and the properties to check.
+ *
+ * @module coterie/experiment
+ */
 
 export type { Experiment } from "./experiment.ts";
 export { type ExperimentOption, experimentOptions } from "./experiment.ts";

@@ -1,10 +1,10 @@
-/** Text that fits a terminal. */
+/** Wraps and formats text for a terminal. */
 
 const WIDTH = 80;
 
 /**
- * Breaks text at spaces. The first line begins in the column `indent`, and the others with that many spaces.
- * @param lengthOf how many columns a text takes.
+ * Wraps text at spaces. The first line begins in column `indent`, and all others are indented by that many spaces.
+ * @param lengthOf returns how many columns a text occupies
  */
 export function wrapped(
   text: string,
@@ -24,8 +24,8 @@ export function wrapped(
 }
 
 /**
- * Lines that are too long are broken; a sentence that goes on in the next line is one with it. What follows begins below the
- * text of its line, after a mark or a heading in front of it, or where the next line began.
+ * Wraps long lines. A sentence that continues on the next line is joined first. The new lines are aligned with the text
+ * after a bullet or after the first column of a row, or are indented like the line that was joined.
  */
 export function fitted(text: string, width = WIDTH): string {
   const lines: { line: string; indent: number }[] = [];
@@ -47,7 +47,10 @@ export function fitted(text: string, width = WIDTH): string {
     .join("\n");
 }
 
-/** Not after the end of a sentence or of a value, nor from or into a row of a list, nor where either is a command. */
+/**
+ * Whether a sentence continues on the next line. It does not if the line ends a sentence or value, or if the next line
+ * is a list row or a command.
+ */
 function goesOn(line: string, next: string): boolean {
   if (next === "" || /[.}]$/.test(line) || [line, next].some((each) => /^ *\$ /.test(each))) return false;
   if (/^ *\{/.test(next) || ROW.test(next)) return false;
@@ -55,7 +58,7 @@ function goesOn(line: string, next: string): boolean {
   return isInside ? !line.endsWith(":") : !ROW.test(line);
 }
 
-/** A word and, apart from it, what it means. */
+/** A row in a list: a term, at least two spaces, and a description of the term. */
 const ROW = /^ *\S+(?: \S+)* {2,}/;
 
 const indentOf = (line: string): string => /^ */.exec(line)?.[0] ?? "";
@@ -65,10 +68,13 @@ function hangingIndent(line: string, width: number): number {
   return head.length > width / 2 ? indentOf(line).length : head.length;
 }
 
-/** Of the message of an error at most so many characters are shown. */
+/** The maximum length of a printed error message, in characters. */
 const MOST_CHARACTERS = 1_000;
 
-/** An error in one line that does nothing to a terminal, whatever file it quotes. */
+/**
+ * Formats an error message as a single line. Control characters from quoted files are escaped, so they do not affect
+ * the terminal.
+ */
 export function errorLine(message: string): string {
   const line = message
     .replace(/^error: /, "")
@@ -80,18 +86,18 @@ export function errorLine(message: string): string {
   return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}…` : line;
 }
 
-/** `12,345.7`: thousands apart, and at most one decimal. */
+/** Formats a number with thousands separators and at most one decimal place, such as `12,345.7`. */
 export function figure(value: number): string {
   const [whole = "", decimals] = String(Math.round(value * 10) / 10).split(".");
   const grouped = whole.replaceAll(/\B(?=(\d{3})+$)/g, ",");
   return decimals === undefined ? grouped : `${grouped}.${decimals}`;
 }
 
-/** `1 move`, `2 moves`. */
+/** Formats a count with its noun, such as `1 move` or `2 moves`. */
 export const counted = (count: number, { one, more }: { readonly one: string; readonly more: string }): string =>
   `${figure(count)} ${count === 1 ? one : more}`;
 
-/** `0–3, 5 and 7`: neighbours run together. */
+/** Formats node ids, with ranges for consecutive ids, such as `0–3, 5 and 7`. */
 export function spans(nodes: readonly number[]): string {
   const runs: [number, number][] = [];
   for (const node of nodes.toSorted((a, b) => a - b)) {

@@ -1,4 +1,7 @@
-/** A trace file as a run of its protocol: what ran, and how everything stood at some point. */
+/**
+ * Interprets a trace file as a run of its protocol: which protocol ran, whether its properties hold, and its state at
+ * any point.
+ */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Vocabulary } from "../core/protocol.ts";
 import { type BehaviourName, byzantine, type NamedBehaviour, onProcesses } from "../protocols/byzantine.ts";
@@ -12,10 +15,13 @@ import type { ReplayFinding } from "../trace/watcher.ts";
 import { spans } from "./paragraph.ts";
 import type { Read } from "./written-values.ts";
 
-/** A point of a run: a time in milliseconds as the axis of the trace has it, or after so many entries. */
+/** A point in a run: a time in milliseconds on the trace's axis, or a number of entries. */
 export type Point = { readonly ms: number } | { readonly entries: number };
 
-/** `1500`, or `#57` for the first 57 entries. @throws UsageError */
+/**
+ * Parses a point: `1500` means 1,500 milliseconds, and `#57` means the first 57 entries. @throws UsageError for any
+ * other text
+ */
 export function point(expected = "milliseconds, or #57 for the first 57 entries"): Read<Point> {
   return (text, word) => {
     if (/^#\d{1,9}$/.test(text)) return { entries: Number(text.slice(1)) };
@@ -24,12 +30,12 @@ export function point(expected = "milliseconds, or #57 for the first 57 entries"
   };
 }
 
-/** The protocol in the form that ran. @throws UsageError where the registry does not have it. */
+/** Returns the protocol in the form that ran. @throws UsageError if the protocol is not registered */
 export function protocolOf({ protocol, form, variant, options, byzantine: liars = {} }: TraceHeader): AnyProtocol {
   if (protocol === "services")
     throw new UsageError(
       "bad-argument",
-      "expected a recording of one protocol: members of join() run several, and no property is declared of all together",
+      "expected a recording of one protocol: members of join() run several, without common properties",
     );
   const entry = protocolNamed(protocol);
   const maker = variant === null ? entry[form] : variantNamed(protocol, variant).model;
@@ -38,7 +44,7 @@ export function protocolOf({ protocol, form, variant, options, byzantine: liars 
   return behaviours.length === 0 ? honest : byzantine(honest, new Map(behaviours));
 }
 
-/** How many entries come before a point. @throws UsageError for more than there are. */
+/** Returns the number of entries before a point. @throws UsageError if the point is beyond the last entry */
 function entriesUntil({ header, entries }: Trace, until: Point): number {
   if ("entries" in until) {
     if (until.entries <= entries.length) return until.entries;
@@ -49,6 +55,7 @@ function entriesUntil({ header, entries }: Trace, until: Point): number {
   return next === -1 ? entries.length : next;
 }
 
+/** Replays a trace up to a point, or as a whole. */
 export function replayed(
   trace: Trace,
   until: Point | undefined,
@@ -57,7 +64,7 @@ export function replayed(
   const { header, entries } = trace;
   const known = beginningOf(header);
   if (until === undefined) return replay(protocol, header.nodes, entries as never[], known);
-  // Nothing is known of what comes after the last entry: timers would have run out.
+  // The recording ends with its last entry. Timers may have fired later.
   const last = entries.at(-1)?.at ?? 0;
   const at = "ms" in until ? { at: Math.min(originOf(header, entries) + until.ms, last) } : {};
   return replay(protocol, header.nodes, entries as never[], {
@@ -67,10 +74,13 @@ export function replayed(
   });
 }
 
-/** Entries between two calls of `continues`. */
+/** The number of entries between two calls of `continues`. */
 const CHECKED_ENTRIES = 1_000;
 
-/** The same for the whole trace, until `continues` returns false: what holds until there is `unknown` then. */
+/**
+ * Checks the properties of a whole trace. If `continues` returns false, properties that have not been violated by then
+ * become `unknown`.
+ */
 export function checkedWithin(
   { header, entries }: Trace,
   continues: (entries: number) => boolean,
@@ -92,11 +102,14 @@ export function checkedWithin(
 
 const beginningOf = ({ madeBy, states = {} }: TraceHeader) => ({ hasRealSignatures: madeBy === "cluster", states });
 
-/** For looking at many points: properties are left out. */
+/** Returns an object that replays to many points of a trace, without checking properties. */
 export const momentsOf = ({ header, entries }: Trace): ReplayMoments<Vocabulary> =>
   new ReplayMoments<Vocabulary>(protocolOf(header), header.nodes, entries as never[], beginningOf(header));
 
-/** A run may be continued several times at one moment: each time its messages get ids of their own. */
+/**
+ * Returns a mark for the message ids of a continuation. No existing message uses this mark, even if the run has already
+ * been continued from this moment.
+ */
 function freshMark(at: number, entries: Trace["entries"]): string {
   const marks = new Set(entries.flatMap((entry) => (entry.kind === "send" ? [/@.*-/.exec(entry.id)?.[0] ?? ""] : [])));
   let mark = `@${at}-`;
@@ -104,18 +117,19 @@ function freshMark(at: number, entries: Trace["entries"]): string {
   return mark;
 }
 
+/** The state of a recorded run at some point. A simulation can continue from it. */
 export interface RecordedPoint {
   readonly header: TraceHeader;
   readonly protocol: AnyProtocol;
   readonly snapshot: Snapshot<Vocabulary>;
-  /** What times are counted from, in the time of the snapshot. */
+  /** The time on the snapshot's clock that is shown as 0 on the trace's axis. */
   readonly origin: number;
 }
 
 /**
- * How everything stood at a point of a recording, for a simulation to go on from.
- * @param file where the recording was read, for errors
- * @throws UsageError where the recording does not tell that, since entries are missing or are of something else.
+ * Returns the state at a point of a recording, so that a simulation can continue from there.
+ * @param file the path of the recording, for error messages
+ * @throws UsageError if that state is unknown, because entries are missing or do not match the protocol
  */
 export function snapshotFrom(trace: Trace, file: string, until: Point): RecordedPoint {
   const last = (trace.entries.at(-1)?.at ?? 0) - originOf(trace.header, trace.entries);
@@ -130,7 +144,7 @@ export function snapshotFrom(trace: Trace, file: string, until: Point): Recorded
   if (doubt !== undefined)
     throw new UsageError(
       "bad-trace",
-      `${file}: expected to know every state at that point, but of node ${doubt.node} nothing is known from entry ${doubt.entry + 1} on: ${doubt.sentence}`,
+      `${file}: expected every state at that point to be known, but the state of node ${doubt.node} is unknown from entry ${doubt.entry + 1} on: ${doubt.sentence}`,
     );
   return {
     header: trace.header,
@@ -140,11 +154,11 @@ export function snapshotFrom(trace: Trace, file: string, until: Point): Recorded
   };
 }
 
-/** As a header has them. */
+/** Returns the Byzantine nodes as a field of a trace header. Empty if there are none. */
 export const liarsIn = (byzantine: NonNullable<TraceHeader["byzantine"]> = {}): Pick<TraceHeader, "byzantine"> =>
   Object.keys(byzantine).length === 0 ? {} : { byzantine };
 
-/** The first line of what is recorded of real processes. */
+/** Returns the header for a trace that real processes record. */
 export function recordingHeader(
   protocol: string,
   nodes: readonly NodeId[],
@@ -166,7 +180,7 @@ export function recordingHeader(
   };
 }
 
-/** The JSON of `coterie trace FILE`, with `--check`, `--until` or both. */
+/** Returns the JSON output of `coterie trace FILE` with `--check`, `--until` or both. */
 export function replayReport(
   { header }: Trace,
   { verdict, findings, doubts, steps, snapshot }: Replay<Vocabulary>,
@@ -181,14 +195,17 @@ export function replayReport(
   };
 }
 
-/** Why the recording does not show that all properties hold; null where it does. */
+/** Explains why the recording does not show that all properties hold. Null if it does show that. */
 export function notShown({ findings, verdict }: Pick<Replay<Vocabulary>, "findings" | "verdict">): string | null {
   const violated = findings.flatMap((each) => (each.verdict === "violated" ? [each.property.name] : []));
   if (violated.length > 0) return `violated: ${violated.join(", ")}`;
-  return verdict === "unknown" ? "the recording does not tell, which is no pass" : null;
+  return verdict === "unknown" ? "the recording does not show it (not a pass)" : null;
 }
 
-/** A counterexample that never ends is cut off in a file, which its header says. */
+/**
+ * Returns a note about an infinite counterexample. Its file is finite, and the header marks the part that repeats
+ * forever.
+ */
 export function repetition(
   { header: { violation } }: Trace,
   property: string,
@@ -196,14 +213,17 @@ export function repetition(
 ): string {
   const isEndless = verdict === "unknown" && violation?.property === property && violation.loopFrom !== null;
   return isEndless
-    ? `, and the checker says that all from entry ${(violation.loopFrom ?? 0) + 1} on repeats for ever`
+    ? `, and in the checker everything from entry ${(violation.loopFrom ?? 0) + 1} on repeats forever`
     : "";
 }
 
-/** Entries are handed over a few times a second, so what a process does just before it is killed stays with it. */
+/**
+ * Returns a warning about crashed processes. Entries are sent every 20 ms, so the last ones before a kill may be
+ * missing.
+ */
 export function lostMoments({ header, entries }: Trace): string[] {
   const crashed = new Set(entries.flatMap(({ kind, node }) => (kind === "crash" ? [node] : [])));
   if (header.madeBy !== "cluster" || crashed.size === 0) return [];
   const who = `node${crashed.size === 1 ? "" : "s"} ${spans([...crashed])}`;
-  return [`The last moment of ${who}, some 20 ms before the end of the process, may not be in the recording.`];
+  return [`The last moment of ${who}, about 20 ms before the process ended, may be missing from the recording.`];
 }

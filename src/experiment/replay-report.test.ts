@@ -15,7 +15,7 @@ function recorded(): Trace {
   return { header: simulatedHeader(made, slice.value), entries, clocks: vectorClocks(entries) };
 }
 
-test("a recording that shows every property holds; what it reports is what was asked", () => {
+test("holds if the recording shows every property, and reports the requested fields", () => {
   const trace = recorded();
   const run = replayed(trace, undefined);
   expect(notShown(run)).toBeNull();
@@ -23,23 +23,23 @@ test("a recording that shows every property holds; what it reports is what was a
   expect(Object.keys(replayReport(trace, run, { until: { ms: 1 } }))).toEqual(["protocol", "nodes", "snapshot"]);
 });
 
-test("what a recording does not tell is no pass, and a violation is named", () => {
+test("does not pass an incomplete recording, and names a violated property", () => {
   const run = replayed(recorded(), undefined);
-  expect(notShown({ ...run, verdict: "unknown" })).toBe("the recording does not tell, which is no pass");
+  expect(notShown({ ...run, verdict: "unknown" })).toBe("the recording does not show it (not a pass)");
   const [first, ...rest] = run.findings;
   if (first === undefined) throw new Error("no property");
   const findings = [{ ...first, verdict: "violated" as const }, ...rest];
   expect(notShown({ verdict: "violated", findings })).toBe(`violated: ${first.property.name}`);
 });
 
-test("a counterexample without end is cut off in its file: its header says where it repeats", () => {
+test("states where an infinite counterexample repeats", () => {
   const { header, entries } = recorded();
   const endless = { header: { ...header, violation: { property: "P", claim: "", loopFrom: 4 } }, entries, clocks: [] };
-  expect(repetition(endless, "P", "unknown")).toContain("all from entry 5 on repeats for ever");
+  expect(repetition(endless, "P", "unknown")).toContain("everything from entry 5 on repeats forever");
   expect([repetition(endless, "Q", "unknown"), repetition(endless, "P", "violated")]).toEqual(["", ""]);
 });
 
-test("the last moment of a process that was killed may be missing, of a simulated one nothing is", () => {
+test("warns about the last moment of a killed process, but not of a simulated node", () => {
   const trace = recorded();
   const entries = [{ kind: "crash", at: 1, node: 2 } as TraceEntry];
   expect(lostMoments({ ...trace, entries })).toEqual([]);
@@ -48,12 +48,12 @@ test("the last moment of a process that was killed may be missing, of a simulate
   expect(lostMoments({ ...real, entries: [] })).toEqual([]);
 });
 
-test("a recording continues from a point of it, with the words that it leaves open", () => {
+test("continues a recording from a point, with the options that it does not determine", () => {
   const trace = recorded();
   const made = continued(trace, "run.jsonl", { until: { entries: 3 }, crash: [1] });
   expect(made.scenario).toMatchObject({ protocol: "bully", steps: [{ crash: [1] }] });
   expect(() => continued(trace, "run.jsonl", { until: { entries: 3 }, nodes: 4 })).toThrow(
-    "expected --nodes to be absent beside --from: the recording has it",
+    "expected --nodes to be absent with --from, since the recording sets it",
   );
-  expect(() => continued(trace, "run.jsonl", {})).toThrow("expected --until beside --from");
+  expect(() => continued(trace, "run.jsonl", {})).toThrow("expected --until with --from");
 });

@@ -1,4 +1,4 @@
-/** A run at one of its moments, as headlines are made of it. */
+/** Scenes of a run. A scene contains the states and events at one moment, with a headline derived from them. */
 import type { NodeId } from "../core/protocol.ts";
 import { protocolNamed, rowsOf, type Scene } from "../protocols/index.ts";
 import type { TraceEntry } from "../trace/entry.ts";
@@ -6,25 +6,28 @@ import type { Trace } from "../trace/file.ts";
 import { type Presented, presented } from "../trace/presented.ts";
 import { type Standing, type Standings, standingAfter, standingsBefore } from "../trace/standing.ts";
 
-/** After the first `count` entries. */
+/** Returns the scene after the first `count` entries. */
 export const sceneAt = (nodes: readonly NodeId[], entries: readonly TraceEntry[], count = entries.length): Scene =>
   new Scenes(nodes, entries).at(count);
 
-/** Entries from one moment that is kept to the next. */
+/** The number of entries between two saved moments. */
 const APART = 500;
 
 interface Kept {
   readonly standings: Standings;
-  /** Messages to others so far. */
+  /** The number of messages sent to other nodes so far. */
   readonly sent: number;
 }
 
-/** A run of which many moments are asked for: it is gone through once, and then a little for each. */
+/**
+ * The scenes of a run at many moments. The run is read once. After that, each moment requires replaying at most `APART`
+ * entries.
+ */
 export class Scenes {
   readonly #entries: readonly TraceEntry[];
   readonly #kept: Kept[];
   readonly #events: Scene["events"];
-  /** How many entries there are up to each event, with it. Ascends. */
+  /** For each event, in ascending order, the number of entries up to and including the event. */
   readonly #countAtEvent: readonly number[];
 
   constructor(nodes: readonly NodeId[], entries: readonly TraceEntry[]) {
@@ -36,14 +39,14 @@ export class Scenes {
     this.#countAtEvent = events.map(({ count }) => count);
   }
 
-  /** After the first `count` entries. */
+  /** Returns the scene after the first `count` entries. */
   at(count: number): Scene {
     const shown = [...this.#after(count).standings].map(([node, standing]) => ({ node, ...standing }));
     const events = this.#events.slice(0, countUpTo(this.#countAtEvent, count));
     return { nodes: shown.toSorted((a, b) => a.node - b.node), events };
   }
 
-  /** Messages to others among the first `count` entries. */
+  /** Returns the number of messages sent to other nodes in the first `count` entries. */
   sentUntil(count: number): number {
     return this.#after(count).sent;
   }
@@ -61,7 +64,7 @@ export class Scenes {
   }
 }
 
-/** How many of numbers that ascend are at most `limit`. */
+/** Counts the numbers that do not exceed `limit`, using binary search. */
 function countUpTo(ascending: readonly number[], limit: number): number {
   let [low, high] = [0, ascending.length];
   while (low < high) {
@@ -72,7 +75,10 @@ function countUpTo(ascending: readonly number[], limit: number): number {
   return low;
 }
 
-/** @throws UsageError for a recording of what is not in the registry. */
+/**
+ * Returns the trace with its protocol's rules for display applied.
+ * @throws UsageError if the protocol is not registered
+ */
 export function asShown(trace: Trace): Presented {
   const { protocol, nodes, options } = trace.header;
   const { presentation } = protocolNamed(protocol);

@@ -1,4 +1,4 @@
-/** Simulates experiments, one run or several, in slices: their driver can show how far they are, and stop them. */
+/** Simulates experiments, one run or several, in slices, so that the caller can show progress and stop a run. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { Cost, NodeId } from "../core/protocol.ts";
 import { type Family, hasToStart, type Outcome, protocolNamed, variantNamed } from "../protocols/index.ts";
@@ -24,55 +24,65 @@ import type { Result } from "./scenario/result.ts";
 import { type Cast, cast, type Progress, playScenario, runScenario } from "./scenario/run.ts";
 import { askWords, type Scenario, type ScenarioSource, scenarioSchema } from "./scenario/schema.ts";
 
-/** One run. @throws UsageError that names the word which makes no sense */
+/**
+ * Simulates one run of an experiment and returns its result.
+ *
+ * @example
+ * const { outcome, messages } = simulate({ protocol: "bully", nodes: 5, call: [2], seed: 1 });
+ * console.log(outcome, messages.total); // Every node knows leader 4, after 14 messages.
+ * @throws UsageError that names the invalid option
+ */
 export function simulate(experiment: Experiment): Result {
   requireOptionsFor("simulate", experiment);
   return runScenario(scenarioOf(experiment));
 }
 
-/** Looking at every node after every step would take longer than all the rest with more. */
+/**
+ * The maximum number of nodes for which properties are checked after every step. With more nodes, the checks would take
+ * longer than the rest of the run.
+ */
 const WATCHED_NODES = 1_000;
 
 export interface Play {
   readonly see?: (entry: TraceEntry) => void;
-  /** Told of each step of the scenario that is taken, and when. */
+  /** Called with each step of the scenario that is taken, and its virtual time. */
   readonly took?: (step: Scenario["steps"][number], atMs: number) => void;
-  /** Keeps what is drawn. */
+  /** Stores the random draws of the run. */
   readonly draws?: Draws;
-  /** Leaves messages out of the count that never arrived. */
+  /** Whether to count only messages that arrived. */
   readonly deliveredOnly: boolean;
 }
 
-/** A scenario, and who plays in it. */
+/** A scenario with its cast: the protocol and the nodes that it runs with. */
 export interface Staged extends ParsedScenario {
   readonly cast: Cast;
-  /** The point of a recording that it continues from. */
+  /** The point of a recording that the run continues from. Null if the run starts from the beginning. */
   readonly from: RecordedPoint | null;
 }
 
-/** @throws UsageError */
+/** Adds the cast to a scenario. @throws UsageError if the protocol rejects the scenario's options */
 export function staged(parsed: ParsedScenario): Staged {
   return { ...parsed, cast: cast(parsed.scenario), from: null };
 }
 
-/** The words that a recording answers by itself. */
+/** The options that are determined by a recording. */
 const ofRecordings = ["nodes", "ring", "protocol", "variant", "options", "started"] as const;
 
 type Continuation = Omit<Experiment, "protocol" | "until"> & { readonly protocol?: string; readonly until?: Point };
 
 /**
- * A recording that continues differently, from the point that `until` names.
- * @param file where the recording was read, for errors
- * @throws UsageError that names the word
+ * Prepares a run that continues a recording differently, from the point given in `until`.
+ * @param file the path of the recording, for error messages
+ * @throws UsageError that names the invalid option
  */
 export function continued(trace: Trace, file: string, { until, ...words }: Continuation): Staged {
   const stray = ofRecordings.find((word) => words[word] !== undefined);
   if (stray !== undefined)
-    throw new UsageError("bad-argument", `expected --${stray} to be absent beside --from: the recording has it`);
+    throw new UsageError("bad-argument", `expected --${stray} to be absent with --from, since the recording sets it`);
   if (until === undefined)
     throw new UsageError(
       "bad-argument",
-      "expected --until beside --from: the point to go on from, such as 1500 or #57",
+      "expected --until with --from: the point to continue from, such as 1500 or #57",
     );
   const recorded = snapshotFrom(trace, file, until);
   const { snapshot, origin, header, protocol } = recorded;
@@ -82,10 +92,10 @@ export function continued(trace: Trace, file: string, { until, ...words }: Conti
   return { scenario, place: () => file, cast: { ...cast({ ...scenario, options: {} }, protocol), options }, from };
 }
 
-/** Yields how far it has come, and takes whether to go on. */
+/** A computation that yields its progress. The caller passes to `next()` whether the computation should continue. */
 export type Slices<P, T> = Generator<P, T, boolean>;
 
-/** Null if it was stopped. */
+/** Runs the scenario. Returns null if the caller stopped it. */
 export function* play(
   { scenario, place, cast, from }: Staged,
   { see, took, draws, deliveredOnly }: Play,
@@ -111,7 +121,7 @@ export function* play(
   }
 }
 
-/** What several runs came to. */
+/** The results of several runs, with the seeds of those that failed. */
 export interface Summary {
   readonly protocol: string;
   readonly nodes: number;
@@ -122,20 +132,24 @@ export interface Summary {
   readonly violations: readonly { readonly what: string; readonly seeds: readonly number[] }[];
 }
 
+/** The distribution of a number over several runs. */
 export interface Spread {
   readonly min: number;
   readonly median: number;
   readonly max: number;
 }
 
-/** The same scenario with one seed after the other. It yields how many runs are done; stopped, it sums those up. */
+/**
+ * Runs a scenario with consecutive seeds, yielding the number of completed runs. If it is stopped, it summarizes the
+ * runs completed so far.
+ */
 export function* playSeveral(staged: Staged, runs: number, how: Play): Slices<number, Summary> {
   const { seed, protocol } = staged.scenario;
   const most = MAX_SEED - runs + 1;
   if (seed > most)
     throw new UsageError(
       "bad-argument",
-      unexpected("the seed", `at most ${most}, as each of the ${runs} runs has the next`, seed),
+      unexpected("the seed", `at most ${most}, since each of the ${runs} runs uses the next seed`, seed),
     );
   const messages: number[] = [];
   const times: number[] = [];
@@ -162,7 +176,10 @@ export function* playSeveral(staged: Staged, runs: number, how: Play): Slices<nu
   };
 }
 
-/** The names of violated properties, and of expectations that are not met. */
+/**
+ * Returns the names of violated properties and of unmet expectations. Violations that the scenario expects do not count
+ * as failures.
+ */
 export function failuresOf({ properties, expectations }: Result): string[] {
   const unmet = expectations.filter(({ passed }) => !passed);
   if (unmet.length === 0) return [];
@@ -177,19 +194,25 @@ function spreadOf(values: readonly number[]): Spread {
   return { min: at(0), median: at(0.5), max: at(1) };
 }
 
-/** All but the protocol, where that is known. */
+/** The options of an experiment whose protocol is already known. */
 type Words = Omit<Experiment, "protocol">;
 
 const DEFAULT_NODES = 5;
-/** What has periodic timers never comes to rest: a run that begins with starting nodes ends here. */
+/** The default end of a run if all nodes start at time 0. Protocols with periodic timers are never idle. */
 const DEFAULT_UNTIL_MS = 10_000;
-/** What waits for nodes that are down may send again for ever: a run that could come to rest ends here if it has not. */
+/** The end of all other runs, unless they become idle earlier. A node may retransmit to a stopped node forever. */
 const RESTS_WITHIN_MS = 600_000;
-/** Of a large ring or of slow links more is waited for: so many delays for each node and each time it is used. */
+/**
+ * The run may last at least this number of message delays per node and use, even if that exceeds `RESTS_WITHIN_MS`,
+ * because runs on large rings or slow links take longer.
+ */
 const DELAYS_PER_USE = 10;
 const DEFAULT_DELAY_MS = 10;
 
-/** @throws UsageError that names the word. */
+/**
+ * Returns the scenario for a simulated run of this experiment, with all defaults filled in.
+ * @throws UsageError that names the invalid option
+ */
 export function scenarioOf(words: Experiment): Scenario {
   const { protocol } = words;
   const entry = protocolNamed(protocol);
@@ -217,13 +240,14 @@ export function scenarioOf(words: Experiment): Scenario {
       (isStarted ? DEFAULT_UNTIL_MS : restsWithin(words, ids.length * (timesOf(entry.family, words) ?? 1))),
   };
   const scenario = scenarioSchema.parse(source);
-  cast(scenario); // Which refuses options that the protocol does not know.
+  cast(scenario); // Throws if an option is not one of the protocol's.
   return scenario;
 }
 
 /**
- * The scenario of a recording that continues from some point: the nodes of `crash` crash there, and initiators begin there.
- * @throws UsageError that names the word
+ * Returns the scenario that continues a recording from a snapshot. At that point, the nodes in `crash` crash and the
+ * initiators act.
+ * @throws UsageError that names the invalid option
  */
 export function continuationOf(
   { header, snapshot }: Pick<RecordedPoint, "header" | "snapshot">,
@@ -253,12 +277,15 @@ export function continuationOf(
   } satisfies ScenarioSource);
 }
 
-/** Where a run ends that begins at time 0. @throws UsageError for a number of entries, which a recording has */
+/**
+ * Returns the end of a run that begins at time 0.
+ * @throws UsageError for a number of entries, which only recordings have
+ */
 export function endOf(until: Point | undefined): { until?: number } {
   if (until === undefined) return {};
   if ("ms" in until && until.ms > 0) return { until: until.ms };
   if ("ms" in until) throw new UsageError("bad-argument", unexpected("--until", "milliseconds above 0", until.ms));
-  const expected = "milliseconds: a number of entries goes with --from";
+  const expected = "a time in milliseconds, since a number of entries requires --from";
   throw new UsageError("bad-argument", unexpected("--until", expected, `#${until.entries}`));
 }
 
@@ -291,7 +318,7 @@ function workload(family: Family, words: Words, ids: readonly NodeId[], isBusy: 
   const down = new Set(words.crash);
   const given = words[verb];
   const times = timesOf(family, words);
-  if (given === undefined && times === undefined && isBusy) return []; // They have something to do as it is.
+  if (given === undefined && times === undefined && isBusy) return []; // The nodes have work to do without requests.
   requireUp(`--${verb}`, given, ids, down);
   requireUp("--vote-no", words.voteNo, ids, down);
   const lowest = ids.reduce((low, id) => (down.has(id) || id > low ? low : id), Number.POSITIVE_INFINITY);
@@ -310,7 +337,7 @@ function requireUp(word: string, nodes: Words["voteNo"], ids: readonly NodeId[],
   }
 }
 
-/** The JSON of `coterie sim`. */
+/** Returns the JSON output of `coterie sim`. */
 export function simulationReport({ scenario, cast }: Staged, result: Result) {
   const { protocol, seed, name } = scenario;
   const { timeMs, messages, datagrams, lost, outcome, nodesAlive, expectations } = result;
@@ -323,7 +350,7 @@ export function simulationReport({ scenario, cast }: Staged, result: Result) {
   return name === protocol ? run : { ...run, scenario: name, expectations };
 }
 
-/** The first line of its trace. */
+/** Returns the header for the run's trace file. */
 export function simulatedHeader({ scenario, cast, from }: Staged, { properties }: Result): TraceHeader {
   const violated = properties
     .filter(({ verdict }) => verdict === "violated")
@@ -344,7 +371,7 @@ export function simulatedHeader({ scenario, cast, from }: Staged, { properties }
   };
 }
 
-/** What is not as it should be, in a sentence; null where all is. */
+/** Summarizes the unmet expectations in one sentence. Null if all are met. */
 export function disappointment({ expectations }: Pick<Result, "expectations">): string | null {
   const unmet = expectations.filter(({ passed }) => !passed);
   const [first] = unmet;
@@ -355,7 +382,7 @@ export function disappointment({ expectations }: Pick<Result, "expectations">): 
     : `${unmet.length} of ${expectations.length} expectations not met, first ${first.what}`;
 }
 
-/** Equal values with the nodes that have them, in the order of the first of each. */
+/** Groups nodes that have equal values, in the order of each group's first node. */
 export function alike<T>(byNode: Readonly<Record<NodeId, T>>): { value: T; nodes: NodeId[] }[] {
   const groups = new Map<string, { value: T; nodes: NodeId[] }>();
   for (const [id, value] of Object.entries(byNode)) {
@@ -367,14 +394,17 @@ export function alike<T>(byNode: Readonly<Record<NodeId, T>>): { value: T; nodes
   return [...groups.values()];
 }
 
-/** Whether the messages are those of an algorithm that came to its end with nothing in its way but nodes that were down. */
+/** Whether the algorithm terminated without any faults other than nodes that were down from the beginning. */
 function isUndisturbed({ network, byzantine, steps }: Scenario, { isOver }: Result): boolean {
   const { lossRate = 0, duplicateRate = 0, links = [] } = network;
   const isCalm = lossRate === 0 && duplicateRate === 0 && links.length === 0 && Object.keys(byzantine).length === 0;
   return isOver && isCalm && steps.every((step) => askWords.some((word) => step[word] !== undefined));
 }
 
-/** How often the algorithm was used, where the book counts the messages of one use: entries and multicasts. Otherwise 1. */
+/**
+ * Returns the number of entries or multicasts, for algorithms whose published costs are per use. Returns 1 for other
+ * algorithms and for disturbed runs.
+ */
 export function usesIn(scenario: Scenario, result: Result): number {
   return isUndisturbed(scenario, result) ? usesOf(result.outcome) : 1;
 }
@@ -384,7 +414,10 @@ function usesOf(outcome: Outcome): number {
   return "delivered" in outcome ? new Set(Object.values(outcome.delivered).flat()).size : 1;
 }
 
-/** Counts of the literature to compare with, each for the case that it is of: which of them ran is for the reader to say. */
+/**
+ * Returns the message counts given in the literature, each with the case that it applies to (best, worst…). The reader
+ * decides which case applies to the run.
+ */
 export function publishedCosts(
   costs: readonly Cost[],
   nodes: number,

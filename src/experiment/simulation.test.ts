@@ -10,12 +10,12 @@ type Words = Omit<Experiment, "protocol">;
 
 const ran = (protocol: string, words: Words) => runScenario(scenarioOf({ protocol, ...words }));
 
-describe("without --until, `coterie sim` has to", () => {
+describe("`coterie sim` without --until", () => {
   it.each<[protocol: string, words: Words]>([
     ["paxos", { crash: [2, 3, 4] }],
     ["ip-multicast", { crash: [2, 3, 4] }],
     ["paxos", { loss: 1 }],
-  ])("end a run in which %s sends again and again: %j", (protocol, words) => {
+  ])("ends a run if %s retransmits forever: %j", (protocol, words) => {
     const { isOver, timeMs } = ran(protocol, words);
     expect(isOver).toBe(false);
     expect(timeMs).toBeGreaterThan(590_000);
@@ -26,21 +26,26 @@ describe("without --until, `coterie sim` has to", () => {
     ["chang-roberts", { nodes: 300, delay: 1_000, call: [0] }],
     ["ricart-agrawala", { nodes: 2, delay: [200_000, 300_000] }],
     ["ricart-agrawala", { nodes: 2, entries: 20_000 }],
-  ])("leave %s the time that it needs: %j", (protocol, words) => {
+  ])("gives %s the time that it needs: %j", (protocol, words) => {
     const { isOver, timeMs } = ran(protocol, words);
     expect(isOver).toBe(true);
     expect(timeMs).toBeGreaterThan(600_000);
   });
 });
 
-describe("the words of `coterie sim`", () => {
-  eachSize(3, 64, "--nodes %i, the lowest calls and the highest has crashed: N² − N − 1 messages", (nodes) => {
-    const { messages, outcome } = ran("bully", { nodes, crash: [nodes - 1], call: [0] });
-    expect(messages.total).toBe(nodes * nodes - nodes - 1);
-    expect(new Set(Object.values((outcome as { leader: object }).leader))).toEqual(new Set([nodes - 2]));
-  });
+describe("the options of `coterie sim`", () => {
+  eachSize(
+    3,
+    64,
+    "send N² − N − 1 messages with --nodes %i if the lowest node calls and the highest has crashed",
+    (nodes) => {
+      const { messages, outcome } = ran("bully", { nodes, crash: [nodes - 1], call: [0] });
+      expect(messages.total).toBe(nodes * nodes - nodes - 1);
+      expect(new Set(Object.values((outcome as { leader: object }).leader))).toEqual(new Set([nodes - 2]));
+    },
+  );
 
-  it("ask the lowest alive node, or all, where nobody is named", () => {
+  it("select the lowest alive node or all nodes as initiators by default", () => {
     expect(scenarioOf({ protocol: "bully", crash: [0] }).steps).toEqual([{ call: 1 }]);
     expect(scenarioOf({ protocol: "paxos" }).steps).toEqual([{ propose: 0 }]);
     expect(scenarioOf({ protocol: "ricart-agrawala" }).steps).toEqual([{ request: "all" }]);
@@ -48,7 +53,7 @@ describe("the words of `coterie sim`", () => {
     expect(scenarioOf({ protocol: "bully", started: true }).steps).toEqual([]);
   });
 
-  it("end a run that begins with starting nodes, as periodic timers never rest", () => {
+  it("end a run that starts all nodes, because periodic timers are never idle", () => {
     expect(scenarioOf({ protocol: "heartbeat" })).toMatchObject({
       begin: { nodes: "started" },
       until: 10_000,
@@ -57,32 +62,32 @@ describe("the words of `coterie sim`", () => {
     expect(scenarioOf({ protocol: "heartbeat", until: 500 }).until).toBe(500);
   });
 
-  it("ask nodes that have to be started too", () => {
+  it("select initiators of a protocol that starts all nodes", () => {
     const { outcome } = ran("token-ring", { nodes: 3, request: [2] });
     expect(outcome).toMatchObject({ entries: [{ node: 2, requestedAt: 0 }] });
     expect(scenarioOf({ protocol: "token-ring" }).steps).toEqual([{ request: "all" }]);
   });
 
-  it("reach the part of a variant that takes the command", () => {
+  it("address commands to the part of a variant that handles them", () => {
     const { outcome } = ran("bully", { variant: "monitored", call: "all" });
     expect(outcome).toEqual({ leader: { 0: 4, 1: 4, 2: 4, 3: 4, 4: 4 } });
   });
 
-  it("take a node that is named twice for one", () => {
+  it("ignore a repeated node", () => {
     expect(scenarioOf({ protocol: "bully", crash: [0, 0] }).begin.down).toEqual([0]);
   });
 
-  it("put nodes on a ring", () => {
+  it("arrange nodes in a ring", () => {
     const { messages } = ran("chang-roberts", { ring: [1, 15, 9, 4, 3, 17, 24], call: [1] });
     expect(messages.byType).toEqual({ election: 13, elected: 7 });
   });
 
-  it("count entries and messages", () => {
+  it("set the number of entries and messages per node", () => {
     expect(ran("ricart-agrawala", { nodes: 3, entries: 4, request: [1] }).messages.total).toBe(4 * 4);
     expect(ran("causal", { nodes: 3, messages: 4, send: [1, 2] }).messages.total).toBe(2 * 4 * 2);
   });
 
-  it("make the network worse", () => {
+  it("set delays, losses and duplicates of the network", () => {
     const { network } = scenarioOf({
       protocol: "bully",
       delay: [1, 10],
@@ -98,17 +103,17 @@ describe("the words of `coterie sim`", () => {
     [
       "bully",
       { request: "all" },
-      "expected --request to be absent: bully is a protocol for election, where the option is --call",
+      "expected --request to be absent: bully is a protocol for election, which has --call instead",
     ],
     [
       "bully",
       { entries: 2 },
-      "expected --entries to be absent: bully is a protocol for election, where there is no such option",
+      "expected --entries to be absent: bully is a protocol for election, which has no such option",
     ],
     [
       "causal",
       { entries: 2 },
-      "expected --entries to be absent: causal is a protocol for multicast, where the option is --messages",
+      "expected --entries to be absent: causal is a protocol for multicast, which has --messages instead",
     ],
     ["bully", { ring: [1, 2] }, "expected --ring to be absent: bully does not run on a ring"],
     ["chang-roberts", { ring: [1, 2, 1] }, 'expected --ring to be every node once, got "1,2,1"'],
@@ -119,12 +124,12 @@ describe("the words of `coterie sim`", () => {
     ["bully", { crash: [4], call: [4] }, "expected --call to be nodes that are not down by --crash, got 4"],
     ["bully", { variant: "fast" }, 'expected the variant to be one of extended, monitored, got "fast"'],
     ["bully", { options: { maxDelay: 3 } }, "expected bully.maxDelay to be absent, got 3"],
-  ])("%s %j is refused", (protocol, words, sentence) => {
+  ])("are refused if they do not fit: %s %j", (protocol, words, sentence) => {
     expect(() => scenarioOf({ protocol, ...words })).toThrow(sentence);
   });
 });
 
-describe("what words on the command line may be", () => {
+describe("option values", () => {
   it.each<[string, Delay]>([
     ["10", 10],
     ["0.5", 0.5],
@@ -132,22 +137,22 @@ describe("what words on the command line may be", () => {
     ["0.5..2.5", [0.5, 2.5]],
     ["normal:10,2", { normal: { meanMs: 10, deviationMs: 2 } }],
     ["lognormal:10,0.5", { logNormal: { medianMs: 10, sigma: 0.5 } }],
-  ])("--delay %s", (text, made) => {
+  ])("include --delay %s", (text, made) => {
     expect(delay(text, "--delay")).toEqual(made);
   });
 
   it.each(["", "x", "-1", "1,10", "normal:10", "normal:1..2", "uniform:1,2", "1..", "10ms"])(
-    "--delay %j is refused",
+    "do not include --delay %j",
     (text) => {
       expect(() => delay(text, "--delay")).toThrow("expected --delay to be such as 10, 1..10, normal:10,2");
     },
   );
 
-  it("--delay has its bounds in order", () => {
+  it("have ordered bounds in --delay", () => {
     expect(() => delay("10..1", "--delay")).toThrow("expected --delay to be [least, most]");
   });
 
-  it("lists of nodes, rates and options", () => {
+  it("include lists of nodes, rates and JSON options", () => {
     expect(nodeList("1,15, 9", "--ring")).toEqual([1, 15, 9]);
     expect(nodesOrAll("all", "--call")).toBe("all");
     expect(rate("0.25", "--loss")).toBe(0.25);

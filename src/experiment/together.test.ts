@@ -15,7 +15,7 @@ import {
 
 type Words = Omit<Experiment, "protocol">;
 
-/** Bully where a node may start while the others are at it, long after: two leaders, though not soon. */
+/** Bully with nodes that may start during an election. It can elect two leaders, but only in a late run. */
 const late = { nodes: 4, timers: "quiet", begin: "down", strategy: "pct", seed: 1 } as const;
 const sound = {
   nodes: 4,
@@ -32,7 +32,9 @@ const taskOf = (words: Words): CheckTask => ({
   shared: sharedRuns(),
 });
 
-/** Searches that share the runs: each begins while another is at it, after as many of its runs as `begin` says. */
+/**
+ * Runs searches that share the runs. Search `i + 1` begins in the middle of search `i`, after `begin[i]` of its runs.
+ */
 function answerOf(words: Words, begin: readonly number[]): { answer: CheckAnswer; parts: readonly CheckAnswer[] } {
   const task = taskOf(words);
   const parts: CheckAnswer[] = [];
@@ -52,7 +54,7 @@ const gist = ({ verdict, property, violatingRun, shrunkFrom, loop, log, trace, r
 });
 
 describe("threads that share the runs of a random search", () => {
-  it("come to the same violation as one thread does", () => {
+  it("find the same violation as one thread", () => {
     const { answer: alone } = answerOf(late, []);
     const { answer, parts } = answerOf(late, [7, 12]);
     expect(alone).toMatchObject({ verdict: "violated", property: { name: "E1 safety" } });
@@ -62,7 +64,7 @@ describe("threads that share the runs of a random search", () => {
     expect(answer.runs).toBe(alone.runs);
   });
 
-  it("find nothing where one finds nothing, and have done as much", () => {
+  it("find nothing and do the same work if one thread finds nothing", () => {
     const { answer: alone } = answerOf(sound, []);
     const { answer, parts } = answerOf(sound, [10, 20]);
     expect(parts.map(({ runs }) => runs)).toEqual([30, 20, 10]);
@@ -72,12 +74,12 @@ describe("threads that share the runs of a random search", () => {
     expect(answer).toMatchObject({ runs, states, transitions, depth });
   });
 
-  it("answer with the violation of the earliest run, whichever was found first", () => {
+  it("report the violation of the earliest run, even if another was found first", () => {
     const { answer: alone } = answerOf(late, []);
     const task = taskOf(late);
     const phases = new Set<string>();
     const note = ({ phase }: CheckProgress): boolean => phases.add(phase).size > 0;
-    // Another thread is at the run that is violated first, and has taken all before.
+    // A different thread is working on the earliest violating run, and has taken all earlier numbers.
     const numbers = sharedNumbers(task.shared, task.request.runs)[Symbol.iterator]();
     const earliest = alone.violatingRun ?? -1;
     for (let number = -1; number < earliest; ) number = numbers.next().value;
@@ -89,7 +91,7 @@ describe("threads that share the runs of a random search", () => {
     expect(gist(answerTogether(task.request, [early, alone]))).toEqual(gist(alone));
   });
 
-  it("do not shrink what an earlier run makes needless", () => {
+  it("do not shrink a violation if an earlier run violates something", () => {
     const task = taskOf(late);
     noteViolated(task.shared, 0);
     const phases = new Set<string>();
@@ -98,7 +100,7 @@ describe("threads that share the runs of a random search", () => {
     expect([...phases]).toEqual(["searching"]);
   });
 
-  it("say together how far they are", () => {
+  it("combine their progress", () => {
     const part = { phase: "searching", runs: 2, states: 10, transitions: 8, depth: 3, memoryBytes: 500 } as const;
     const deeper = { ...part, depth: 6, memoryBytes: 400 };
     const counts = { runs: 4, states: 20, transitions: 16, depth: 6, memoryBytes: 500 };

@@ -1,37 +1,44 @@
-/** A history searched, as plain data that reaches a thread and back: the verdict of each object, and a picture of the one that decided. */
+/**
+ * The result of checking a history, as plain data that can be sent between threads: the verdict on each object, and a
+ * picture of the object that decided the overall verdict.
+ */
 import { checkLinearizability, type Finding, type Report, type Violated } from "./check.ts";
 import type { History } from "./history.ts";
 import { modelNamed, show } from "./model.ts";
 import { drawText } from "./picture.ts";
 
+/** A request to run a check in another thread. */
 export interface HistoryRequest {
   readonly history: History;
   readonly model: string;
 }
 
+/** The result of a check. */
 export interface HistoryAnswer {
   readonly report: Omit<Report, "findings">;
   readonly objects: readonly ObjectAnswer[];
-  /** The picture of the object that decided the verdict. */
+  /** The picture of the object that decided the verdict, as text. */
   readonly text: string;
 }
 
+/** The result for one object. */
 export interface ObjectAnswer {
   readonly key: unknown;
   readonly verdict: Finding["verdict"];
   readonly operations: number;
-  /** What has no place, if anything. */
+  /** The operation that has no valid position. Null if there is none. */
   readonly culprit: {
     readonly operation: string;
     readonly process: number | string;
     readonly line: number | null;
   } | null;
-  /** Why it is unknown; null otherwise. */
+  /** Why the verdict is unknown. Null if it is known. */
   readonly why: string | null;
-  /** The longest partial linearization, or the whole one. */
+  /** The complete linearization or, if there is none, the longest partial one. */
   readonly linearization: readonly { readonly operation: string; readonly state: string }[];
 }
 
+/** Runs the check. Return false from `mayGoOn` to stop it. */
 export function answerTo({ history, model }: HistoryRequest, mayGoOn: () => boolean): HistoryAnswer {
   const { findings, ...report } = checkLinearizability(history, modelNamed(model), { mayGoOn });
   const shown = findings.find(({ verdict }) => verdict === report.verdict);

@@ -4,8 +4,8 @@ import type { History, Operation, Value } from "./history.ts";
 import { counter, modelNamed, register, show } from "./model.ts";
 
 /**
- * A history, one operation per line: `process f input → output @call-return on key`. Without a number after the dash it
- * never returned. Values are JSON; words stand for strings.
+ * Parses a history with one operation per line: `process f input → output @call-return on key`. Without a number after
+ * the dash, the operation never returned. Values are JSON, and words are strings.
  */
 function story(text: string): History {
   const lines = text.split("\n").map((line) => line.trim());
@@ -34,7 +34,7 @@ function value(text: string | undefined): Value {
   return /^[[{"\d-]|^(?:true|false|null)$/.test(text) ? (JSON.parse(text) as Value) : text;
 }
 
-/** Name, model, operations. */
+/** The name, the model and the operations. */
 type Story = readonly [string, string, string];
 
 const linearizable: readonly Story[] = [
@@ -50,9 +50,9 @@ const linearizable: readonly Story[] = [
     "register",
     "a write 1 @0-20 \n b write 2 @0-20 \n c write 3 @0-20 \n d read → 3 @1-4 \n d read → 1 @5-8 \n d read → 2 @9-12",
   ],
-  ["a pending write that somebody noticed", "register", "a write 1 @0- \n b read → 1 @5-6"],
-  ["a pending write that nobody noticed", "register", "a write 1 @0- \n b read → null @5-6"],
-  ["a pending write that is noticed late", "register", "a write 1 @0- \n b read → null @5-6 \n b read → 1 @7-8"],
+  ["a pending write that a read observed", "register", "a write 1 @0- \n b read → 1 @5-6"],
+  ["a pending write that no read observed", "register", "a write 1 @0- \n b read → null @5-6"],
+  ["a pending write that is observed late", "register", "a write 1 @0- \n b read → null @5-6 \n b read → 1 @7-8"],
   ["nothing returned", "register", "a write 1 @0- \n b read @1- \n c cas [1,2] @2-"],
   ["the same clock time orders nothing", "register", "a write 1 @0-5 \n b read → null @5-6"],
   ["nor does it within one process", "register", "a write 1 @0-5 \n a read → null @5-6"],
@@ -98,7 +98,7 @@ const linearizable: readonly Story[] = [
   ],
   ["empty before the enqueue takes effect", "queue", "a enqueue 1 @0-9 \n b dequeue → null @1-2 \n b dequeue → 1 @3-4"],
   ["a pending dequeue took the value", "queue", "a enqueue 1 @0-1 \n b dequeue @2- \n c dequeue → null @3-4"],
-  ["a lock handed on", "lock", "a acquire @0-1 \n a release @2-3 \n b acquire @1-5 \n b release @6-7"],
+  ["a lock passed to the next holder", "lock", "a acquire @0-1 \n a release @2-3 \n b acquire @1-5 \n b release @6-7"],
   ["an unanswered release is noticed", "lock", "a acquire @0-1 \n a release @2- \n b acquire @3-4"],
   ["tokens increase, gaps allowed", "lock", "a acquire → 3 @0-1 \n a release 3 @2-3 \n b acquire → 7 @4-5"],
   [
@@ -112,7 +112,7 @@ const linearizable: readonly Story[] = [
 ];
 
 const violated: readonly (readonly [...Story, culprit: string])[] = [
-  ["a value that nobody wrote", "register", "a read → 7 @0-1", "read → 7"],
+  ["a value that was never written", "register", "a read → 7 @0-1", "read → 7"],
   ["a stale read", "register", "a write 1 @0-1 \n a write 2 @2-3 \n b read → 1 @4-5", "read → 1"],
   ["new, then old again", "register", "a write 1 @0-9 \n b read → 1 @1-2 \n c read → null @3-4", "read → nil"],
   ["a write from the future", "register", "a read → 1 @0-1 \n b write 1 @2-3", "read → 1"],
@@ -123,7 +123,7 @@ const violated: readonly (readonly [...Story, culprit: string])[] = [
     "a write 1 @0-9 \n b write 2 @0-9 \n c read → 1 @10-11 \n d read → 2 @12-13",
     "read → 2",
   ],
-  ["a write that is lost", "register", "a write 1 @0-1 \n b cas [1,2] → true @2-3 \n c read → 1 @4-5", "read → 1"],
+  ["a lost write", "register", "a write 1 @0-1 \n b cas [1,2] → true @2-3 \n c read → 1 @4-5", "read → 1"],
   [
     "two cas win from the same value",
     "register",
@@ -184,7 +184,7 @@ const violated: readonly (readonly [...Story, culprit: string])[] = [
   ["an addition is lost", "counter", "a add 1 @0-1 \n b add 1 @0-1 \n c read → 1 @2-3", "read → 1"],
 ];
 
-describe("hand-made histories", () => {
+describe("handmade histories", () => {
   it.each(linearizable)("linearizable: %s (%s)", (_name, model, text) => {
     expect(checkLinearizability(story(text), modelNamed(model)).verdict).toBe("holds");
   });
@@ -196,7 +196,7 @@ describe("hand-made histories", () => {
     expect(found.map((finding) => show(finding.culprit))).toEqual([culprit]);
   });
 
-  it("another initial value", () => {
+  it("a different initial value", () => {
     expect(checkLinearizability(story("a read → 7 @0-1"), register(7)).verdict).toBe("holds");
     expect(checkLinearizability(story("a read → 7 @0-1"), counter(7)).verdict).toBe("holds");
   });
@@ -220,7 +220,7 @@ describe("evidence", () => {
     ]);
   });
 
-  it("the culprit, how far one can come, and where to look", () => {
+  it("the culprit, the longest partial linearizations, and the window to look at", () => {
     const text =
       "a write 1 @0-1 \n a write 2 @2-3 \n b write 3 @2-4 \n b read → 1 @6-9 \n c write 4 @7- \n a read → 2 @5-8 \n c read → 1 @20-21";
     const [finding] = checkLinearizability(story(text), register()).findings as [Violated];
@@ -233,7 +233,7 @@ describe("evidence", () => {
     expect(lines(finding.window.operations)).toEqual([2, 4, 5, 6]);
   });
 
-  it("objects come by key, each with its own verdict", () => {
+  it("objects are listed by key, each with its own verdict", () => {
     const { verdict, findings } = checkLinearizability(
       story("a read → null @0-1 on 10 \n b read → null @0-1 on 9 \n b read → 7 @2-3 on 10"),
       register(),
@@ -247,7 +247,9 @@ describe("evidence", () => {
 });
 
 describe("limits", () => {
-  /** Many writes at once and a read of what none of them wrote: every order has to be tried. */
+  /**
+   * Creates many concurrent writes and a read of a value that none of them wrote, so the search must try every order.
+   */
   const hard = (writes: number, key?: string): Operation[] => [
     ...Array.from({ length: writes }, (_, at) => operation(`p${at} write ${at} @0-9${key ? ` on ${key}` : ""}`, at)),
     operation(`r read → none @0-8${key ? ` on ${key}` : ""}`, writes),
@@ -265,7 +267,7 @@ describe("limits", () => {
     expect(finding?.verdict === "unknown" && finding.placed).toBe(40);
   });
 
-  it("whoever waits is asked now and then", () => {
+  it("calls the callback regularly", () => {
     let asked = 0;
     const mayGoOn = () => ++asked < 5;
     const report = checkLinearizability({ operations: hard(40), remarks: [] }, register(), { mayGoOn });
@@ -281,21 +283,21 @@ describe("limits", () => {
     expect(report.findings).toMatchObject([{ verdict: "unknown", why: "settled" }, { verdict: "violated" }]);
   });
 
-  it("what can be decided is decided: a dozen writes at once", () => {
+  it("decides a dozen concurrent writes", () => {
     expect(checkLinearizability({ operations: hard(12), remarks: [] }, register()).verdict).toBe("violated");
   });
 
-  it("more than 32 operations at once", () => {
+  it("more than 32 concurrent operations", () => {
     const operations = hard(70).map((one) => (one.f === "read" ? { ...one, output: 33 } : one));
     expect(checkLinearizability({ operations, remarks: [] }, register()).verdict).toBe("holds");
   });
 
-  it.each([[{ maxSteps: 0 }], [{ maxConfigurations: Number.NaN }]])("%o is refused", (limits) => {
+  it.each([[{ maxSteps: 0 }], [{ maxConfigurations: Number.NaN }]])("rejects %o", (limits) => {
     expect(() => checkLinearizability(story(""), register(), limits)).toThrow(/expected max\w+ to be a number > 0/);
   });
 });
 
-describe("operations that a model does not take", () => {
+describe("operations that a model rejects", () => {
   it.each([
     [
       "register",

@@ -1,4 +1,7 @@
-/** Is a history linearizable? The verdict, per object and as a whole, with what a person needs to see why. */
+/**
+ * Checks whether a history is linearizable. The result is a verdict on each object and on the whole history, with
+ * evidence that a person can follow.
+ */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
 import { type Entries, entriesOf } from "./entries.ts";
@@ -7,78 +10,113 @@ import { type Model, requireFitting } from "./model.ts";
 import { type Search, search, type Way } from "./search.ts";
 import { type Transitions, transitions } from "./transitions.ts";
 
-/** `unknown` is never a pass. */
+/** The verdict of a check. Never treat `unknown` as a pass. */
 export type Verdict = "holds" | "violated" | "unknown";
 
+/** Limits on a check. */
 export interface Limits {
-  /** How many operations may be tried, all objects together. */
+  /** The maximum number of operations to try, for all objects combined. */
   readonly maxSteps?: number;
   /**
-   * How many configurations may be remembered, all objects together: 5 million unless told, at some 60 bytes each, and
-   * more where many operations are pending.
+   * The maximum number of remembered configurations, for all objects combined. Default: 5 million. Each takes about 60
+   * bytes, or more if there are many pending operations.
    */
   readonly maxConfigurations?: number;
-  /** Asked every few thousand steps: a time-out, or a person who has waited long enough. */
+  /** Called every few thousand steps. Return false to stop, for example because of a timeout or at a user's request. */
   readonly mayGoOn?: () => boolean;
 }
 
-/** An operation takes effect, and the object is in this state. */
+/** An operation that takes effect, and the object's state afterwards. */
 export interface Effect {
+  /** The operation. */
   readonly operation: Operation;
+  /** The state after the operation, as formatted by `Model.show`. */
   readonly state: string;
 }
 
 interface Checked {
   readonly key: Value | undefined;
-  /** By their calls. */
+  /** The operations, ordered by the time of their calls. */
   readonly operations: readonly Operation[];
 }
 
+/** The finding that the object is linearizable. */
 export interface Holds extends Checked {
+  /** The verdict, which distinguishes this finding from the others. */
   readonly verdict: "holds";
-  /** Every operation that returned, and those pending ones that somebody noticed. */
+  /**
+   * Every operation that returned, and the pending operations whose effects were observed, in the order they take
+   * effect.
+   */
   readonly linearization: readonly Effect[];
 }
 
+/** The finding that the object is not linearizable. */
 export interface Violated extends Checked {
+  /** The verdict, which distinguishes this finding from the others. */
   readonly verdict: "violated";
   /**
-   * The operation that has no place. Up to its return the history has no linearization; up to just before, it has (what was
-   * under way then counts with the result that it had later). So this is the earliest moment at which something had gone
-   * wrong, whichever way the search took.
+   * The operation that has no valid position. Just before its return, the history has a linearization (given the later
+   * results of operations that were in progress). With its return, the history has none. This is therefore the earliest
+   * moment at which an error is certain, regardless of the order of the search.
    */
   readonly culprit: Operation;
-  /** How far one can come: linearizations of all that returned before the culprit, one per state, the longest first. */
+  /**
+   * The longest partial linearizations of the operations that returned before the culprit: one per final state, longest
+   * first.
+   */
   readonly longest: readonly (readonly Effect[])[];
-  /** Called before the culprit returned and without a place in the longest of these, the culprit first. */
+  /**
+   * Operations that were called before the culprit returned but have no position in the longest partial linearization.
+   * The culprit comes first.
+   */
   readonly unplaced: readonly Operation[];
-  /** Where to look: from the call of the first operation that the culprit meets or reads after, to the culprit's return. */
+  /**
+   * The part of the history to examine: from the call of the first operation that the culprit overlaps or depends on,
+   * to the culprit's return.
+   */
   readonly window: { readonly from: number; readonly to: number; readonly operations: readonly Operation[] };
 }
 
+/** The finding that the check of the object was not completed. */
 export interface Unknown extends Checked {
+  /** The verdict, which distinguishes this finding from the others. */
   readonly verdict: "unknown";
-  /** `settled`: another object is violated, so the verdict is known. */
+  /**
+   * Why the check was not completed. `settled`: another object violates its model, so the overall verdict is already
+   * known.
+   */
   readonly why: "steps" | "memory" | "stopped" | "settled";
-  /** How many of the operations that returned have been placed, at most. */
+  /** The largest number of returned operations that could be placed. */
   readonly placed: number;
+  /** The number of operations that returned. */
   readonly returned: number;
+  /** The longest partial linearizations found: one per final state, longest first. */
   readonly longest: readonly (readonly Effect[])[];
 }
 
+/** The result for one object. */
 export type Finding = Holds | Violated | Unknown;
 
+/** The result for a history. */
 export interface Report {
+  /**
+   * `violated` if any object violates the model; otherwise `unknown` if any check was not completed; otherwise `holds`.
+   */
   readonly verdict: Verdict;
+  /** The name of the model. */
   readonly model: string;
-  /** One per object, by key. */
+  /** The findings, one per object, ordered by key. */
   readonly findings: readonly Finding[];
+  /** The number of operations in the history. */
   readonly operations: number;
+  /** The number of operations that the search tried to place. */
   readonly steps: number;
+  /** The number of configurations that the search remembered. */
   readonly configurations: number;
 }
 
-/** One object under examination. */
+/** One object being checked. */
 interface Case extends Checked {
   readonly entries: Entries;
   readonly transitions: Transitions;
@@ -88,9 +126,15 @@ interface Case extends Checked {
 const SLICE = 4_096;
 
 /**
- * Checks each object by itself. They take turns with growing shares, so that a hard one does not keep an easy one from
- * showing its violation; once there is a violation, those that are still open are left `unknown`.
- * @throws UsageError for operations that the model does not take.
+ * Checks whether a history is linearizable, for each object separately. The searches take turns with growing shares, so
+ * that a hard object does not delay finding the violation of an easy one. After the first violation, the findings on
+ * unfinished objects remain `unknown`.
+ *
+ * @example
+ * const history = readHistory(await readFile("history.edn", "utf8"), "auto", {});
+ * const report = checkLinearizability(history, modelNamed("register"));
+ * for (const finding of report.findings) console.log(drawText(finding, { model: report.model }));
+ * @throws UsageError if the model rejects an operation
  */
 export function checkLinearizability(history: History, model: Model, limits: Limits = {}): Report {
   requireLimits(limits);
@@ -118,7 +162,7 @@ function requireLimits({ maxSteps, maxConfigurations }: Limits): void {
   }
 }
 
-/** Operations by key, in the order of keys as a person would list them. */
+/** Groups operations by key. The keys are in natural order. */
 function objectsOf(operations: readonly Operation[]): Checked[] {
   const objects = new Map<string, { key: Value | undefined; operations: Operation[] }>();
   for (const operation of operations) {
@@ -130,7 +174,7 @@ function objectsOf(operations: readonly Operation[]): Checked[] {
   return [...objects].sort(([a], [b]) => a.length - b.length || (a < b ? -1 : 1)).map(([, object]) => object);
 }
 
-/** Runs the searches. Says why it stopped before all were through. */
+/** Runs the searches. Returns why the check ended before all of them had finished. */
 function examine(cases: readonly Case[], limits: Limits): Unknown["why"] {
   const { maxSteps = Number.POSITIVE_INFINITY, maxConfigurations = 5_000_000, mayGoOn = () => true } = limits;
   let left = maxSteps;
@@ -205,7 +249,10 @@ function violation(one: Case): Violated {
   };
 }
 
-/** What overlaps the culprit, and what gave the states in which the longest linearizations ended. */
+/**
+ * Returns the operations that overlap the culprit or that produced the states at the ends of the longest
+ * linearizations.
+ */
 function windowOf(
   culprit: Operation,
   longest: Violated["longest"],
@@ -215,13 +262,13 @@ function windowOf(
   const causes = longest.flatMap((effects) => effects[lastChange(effects)]?.operation ?? []);
   const meets = ({ call, return: end }: Operation): boolean => call <= to && (end === null || end >= culprit.call);
   const inside = operations.filter((operation) => meets(operation) || causes.includes(operation));
-  // A pending operation of long ago may matter, but the window need not begin there.
+  // An old pending operation may matter, but the window does not have to start at its call.
   const starts = [culprit, ...causes, ...inside.filter((operation) => operation.return !== null)];
   const from = starts.reduce((earliest, { call }) => Math.min(earliest, call), culprit.call);
   return { from, to, operations: inside };
 }
 
-/** Where the state became what it is at the end. */
+/** Returns the index of the effect that produced the final state. */
 function lastChange(effects: readonly Effect[]): number {
   const state = effects.at(-1)?.state;
   return effects.findLastIndex((effect) => effect.state !== state) + 1;

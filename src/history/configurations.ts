@@ -1,34 +1,41 @@
 /**
- * The set of configurations that have been tried: the first return still to come, the state, and the words that say which
- * operations have been placed (entries.ts). Compared exactly: a hash only says where to look. Each remembers how it was
- * reached, so that evidence costs nothing before it is wanted.
+ * A set of the configurations that have been tried. A configuration consists of the next return to reach, the state,
+ * and the words that encode the operations placed so far (see entries.ts). Configurations are compared exactly; a hash
+ * only selects a slot. Each configuration stores its predecessor, so evidence costs nothing until it is needed.
  */
 export interface Origin {
-  /** The configuration before, or −1. */
+  /** The previous configuration, or −1 if there is none. */
   readonly from: number;
-  /** The operation that was chosen there, or −1. */
+  /** The operation that led from the previous configuration to this one, or −1 if there is none. */
   readonly op: number;
-  /** How many of the operations that returned have been placed. */
+  /** The number of returned operations that have been placed. */
   readonly length: number;
 }
 
+/** A set of configurations with their predecessors. */
 export interface Configurations {
   readonly size: number;
-  /** The number of the new configuration, or −1 if it was there. */
+  /** Adds a configuration. Returns its number, or −1 if it already existed. */
   add(barrier: number, state: number, words: Int32Array, origin: Origin): number;
-  /** Those before this barrier: one per state, the longest of it, and the longest `max` of these. */
+  /**
+   * Returns configurations with this barrier: the longest one for each state, and no more than `max` in total, longest
+   * first.
+   */
   longest(barrier: number, max: number): number[];
-  /** The operations that were chosen on the way to it. */
+  /** Returns the operations chosen on the way to a configuration. */
   route(configuration: number): number[];
 }
 
+/** Creates an empty set. @param words the number of words that encode the placed operations */
 export function configurations(words: number): Configurations {
   const stride = 2 + words;
   let rows = new Int32Array(32 * stride);
-  /** By row: from which row, by which operation, of what length. */
+  /** Three numbers per row: the previous row, the operation, and the length. */
   let origins = new Int32Array(32 * 3);
   let size = 0;
-  /** Open addressing; a slot holds the number of a row, from 1. */
+  /**
+   * The hash table, which uses open addressing. A slot holds the number of a row, counting from 1, or 0 if it is free.
+   */
   let slots = new Int32Array(64);
 
   function isSame(row: number, barrier: number, state: number, placed: Int32Array): boolean {

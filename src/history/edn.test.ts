@@ -27,7 +27,7 @@ describe("EDN", () => {
     expect(values(text)).toEqual(expected);
   });
 
-  it("says where each form begins, in a vector too", () => {
+  it("reports the position of each form, also inside a vector", () => {
     expect([...readEdn("1\n  [2\n 3 ; x\n\t4]")].map(({ line, column }) => [line, column])).toEqual([
       [1, 1],
       [2, 4],
@@ -39,10 +39,10 @@ describe("EDN", () => {
   it.each([
     ["{:a 1", 'line 1, column 1: expected "{" to be closed by "}", got the end'],
     ["1\n [2\n 3", 'line 2, column 2: expected "[" to be closed by "]", got the end'],
-    ["{:a 1]", 'line 1, column 6: expected a form, got "]", which closes nothing here'],
-    ["\n)", 'line 2, column 1: expected a form, got ")", which closes nothing here'],
+    ["{:a 1]", 'line 1, column 6: expected a form, got an unmatched "]"'],
+    ["\n)", 'line 2, column 1: expected a form, got an unmatched ")"'],
     ["{:a}", "line 1, column 1: expected a value for every key of the map, got 1 forms"],
-    ["{:a 1 :a 2}", "expected every key of the map once, got a again"],
+    ["{:a 1 :a 2}", "expected every key of the map to occur once, got a again"],
     ['\n "abc', 'line 2, column 2: expected the string to be closed by ", got the end'],
     ['"a\\q"', 'line 1, column 3: expected an escape (\\n \\r \\t \\b \\f \\" \\\\ \\uXXXX), got \\q'],
     ['"\\u12x4"', "expected four hexadecimal digits after \\u, got 12x4"],
@@ -54,10 +54,10 @@ describe("EDN", () => {
     ["##Inf", "expected a set #{…}, a tag or #_, got ##Inf"],
     ["#tag", "expected a form, got the end"],
     ["#_", "expected a form, got the end"],
-    ["[".repeat(100), "line 1, column 66: expected at most 64 forms in each other, got more"],
-    ["#a ".repeat(100), "expected at most 64 forms in each other, got more"],
-    ["#_".repeat(80), "expected at most 64 forms in each other, got more"],
-  ])("%j is refused", (text, message) => {
+    ["[".repeat(100), "line 1, column 66: expected forms nested at most 64 deep, got deeper ones"],
+    ["#a ".repeat(100), "expected forms nested at most 64 deep, got deeper ones"],
+    ["#_".repeat(80), "expected forms nested at most 64 deep, got deeper ones"],
+  ])("%j is rejected", (text, message) => {
     expect(() => values(text)).toThrow(message);
   });
 });

@@ -1,16 +1,16 @@
 /**
- * A reader of EDN, the data notation of Clojure (https://github.com/edn-format/edn), into plain data.
+ * A reader for EDN, the data notation used by Clojure (https://github.com/edn-format/edn). It returns plain data.
  *
- * Keywords, symbols and characters become strings without their marks (`:write` is "write"), lists and vectors arrays,
- * sets sorted arrays, maps objects whose keys are strings. A tagged form stands for itself, without the tag. Whole numbers
- * beyond 2^53 become strings of their digits, so that two of them stay different. The package `edn-data` rounds these, and has no
- * positions for errors.
+ * Keywords, symbols and characters become strings without their prefixes (`:write` becomes "write"), lists and vectors
+ * become arrays, sets become sorted arrays, and maps become objects with string keys. A tagged form becomes the form
+ * without its tag. Integers beyond 2^53 become strings of digits, so that different integers remain different. The
+ * package `edn-data` rounds such integers and reports errors without positions.
  */
 import { UsageError } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
 import type { Value } from "./history.ts";
 
-/** A form at the top level, or an element of a vector there, and where it begins. */
+/** A top-level form or an element of a top-level vector, with its position. */
 export interface Form {
   readonly value: Value;
   readonly line: number;
@@ -31,7 +31,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '"': '"',
   "\\": "\\",
 };
-/** White space, comments; then what a word consists of: everything up to white space or a delimiter. */
+/** Patterns for whitespace with comments, and for a word, which extends to the next whitespace or delimiter. */
 const BLANK = /(?:[\s,]+|;[^\n]*)*/y;
 const WORD = /[^\s,;"{}[\]()]*/y;
 const STRING = /[^"\\]*/y;
@@ -39,7 +39,10 @@ const INTEGER = /^[+-]?(?:0|[1-9]\d*)N?$/;
 const REAL = /^[+-]?(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][+-]?\d+)?M?$/;
 const SYMBOL = /^[A-Za-z.*+!\-_?$%&=<>/|'][\w.*+!\-?$%&=<>/|'#:]*$/;
 
-/** The forms of a text. Elements of vectors at the top level come one by one: a history is written either way. */
+/**
+ * Yields the forms in a text. Elements of a top-level vector are yielded one at a time, because a history may be
+ * written either with or without such a vector.
+ */
 export function* readEdn(text: string): Generator<Form> {
   if (text.length > MAX_CHARACTERS)
     throw new UsageError("bad-edn", `expected at most ${MAX_CHARACTERS} characters, got ${text.length}`);
@@ -54,7 +57,7 @@ export function* readEdn(text: string): Generator<Form> {
 
 function ednReader(text: string) {
   let at = 0;
-  // Places are asked for in order, so lines are counted once.
+  // Positions are requested in ascending order, so lines are counted only once.
   let countedTo = 0;
   let line = 1;
   let lineStart = 0;
@@ -81,7 +84,7 @@ function ednReader(text: string) {
     return taken;
   }
 
-  /** Where the next form begins; null at the end of the text. Skips what `#_` discards. */
+  /** Returns the position of the next form. Null at the end of the text. Skips forms discarded with `#_`. */
   function next(depth = 0): number | null {
     for (;;) {
       take(BLANK);
@@ -92,7 +95,7 @@ function ednReader(text: string) {
   }
 
   function form(depth: number): Value {
-    if (depth > MAX_DEPTH) throw refuse(at, `at most ${MAX_DEPTH} forms in each other`, "more");
+    if (depth > MAX_DEPTH) throw refuse(at, `forms nested at most ${MAX_DEPTH} deep`, "deeper ones");
     const start = next(depth);
     if (start === null) throw refuse(at, "a form", "the end");
     switch (text[at]) {
@@ -110,13 +113,13 @@ function ednReader(text: string) {
       case "}":
       case "]":
       case ")":
-        throw refuse(start, "a form", `"${text[at]}", which closes nothing here`);
+        throw refuse(start, "a form", `an unmatched "${text[at]}"`);
       default:
         return word();
     }
   }
 
-  /** Stands before a bracket; reads to the one that closes it. */
+  /** Reads from an opening bracket to the matching closing bracket. */
   function sequence(depth: number): Value[] {
     const items: Value[] = [];
     for (const closing = open(); !closes(closing, depth); ) items.push(form(depth + 1));
@@ -136,7 +139,7 @@ function ednReader(text: string) {
     return true;
   }
 
-  /** The elements of the vector that begins here, each with its place. */
+  /** Yields the elements of the vector that begins here, with their positions. */
   function* elements(): Generator<Form> {
     for (const vector = open(); !closes(vector, 0); ) yield { ...place(at), value: form(1) };
   }
@@ -148,7 +151,7 @@ function ednReader(text: string) {
       .map((key) => (typeof key === "string" ? key : canonical(key)));
     const known = new Set<string>();
     for (const key of keys) {
-      if (known.has(key)) throw refuse(start, "every key of the map once", `${key} again`);
+      if (known.has(key)) throw refuse(start, "every key of the map to occur once", `${key} again`);
       known.add(key);
     }
     return Object.fromEntries(keys.map((key, index) => [key, items[2 * index + 1] as Value]));
@@ -191,7 +194,7 @@ function ednReader(text: string) {
     return named;
   }
 
-  /** `#{…}` is a set, `#tag form` the form. */
+  /** Reads the form after a `#`: `#{…}` is a set, and `#tag form` is the form itself. */
   function dispatch(depth: number): Value {
     const start = at++;
     if (text[at] === "{") return sequence(depth).sort((a, b) => (canonical(a) < canonical(b) ? -1 : 1));

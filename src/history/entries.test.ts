@@ -19,31 +19,31 @@ const write = (input: number, call: number, end: number | null): Operation => ({
 });
 
 describe("entries", () => {
-  it("are numbered by time, calls before returns where times are equal", () => {
+  it("are numbered by time, calls before returns at equal times", () => {
     const { calls, returns, end } = entriesOf([write(0, 0, 5), write(1, 5, 6), write(2, 3, 5)], register());
     expect([...calls]).toEqual([-1, 0, 1, 2, -1, -1, -1, -1]);
     expect([...returns]).toEqual([-1, -1, -1, -1, 0, 1, 2, -1]);
     expect(end).toBe(7);
   });
 
-  it("pending operations that change nothing are left out", () => {
+  it("omit pending operations that change nothing", () => {
     const read = (end: number | null): Operation => ({ ...write(0, 0, end), f: "read" });
     expect(entriesOf([read(null), read(1)], register()).operations).toHaveLength(1);
   });
 
-  it("a slot falls free with the return: as many bits as operations at once", () => {
+  it("reuse a slot after its operation returns, so that there are as many bits as concurrent operations", () => {
     const sequence = Array.from({ length: 100 }, (_, at) => write(at, 10 * at, 10 * at + 15));
     expect(entriesOf(sequence, register()).words).toBe(1);
     const atOnce = Array.from({ length: 100 }, (_, at) => write(at, 0, 1));
     expect(entriesOf(atOnce, register()).words).toBe(4);
   });
 
-  it("of equal operations, one that is called and returns first comes first; one around another has no turn", () => {
+  it("order equal operations if one is called and returns first, but not if one surrounds the other", () => {
     const entries = entriesOf([write(1, 0, 5), write(1, 2, 7), write(1, 3, 4), write(2, 3, 9)], register());
     expect([...entries.prior]).toEqual([-1, 0, -1, -1]);
   });
 
-  it("two sets of placed operations never look the same before the same return", () => {
+  it("two sets of placed operations never have equal words before the same return", () => {
     for (let seed = 0; seed < 300; seed++) {
       const chance = random(seed);
       const operations = Array.from({ length: 1 + chance.below(50) }, () => {
@@ -62,7 +62,7 @@ describe("entries", () => {
     }
   });
 
-  it("what a model foresees decides what is tried first", () => {
+  it("the model's prediction decides which operations are tried first", () => {
     const enqueue = (input: number): Operation => ({ ...write(input, 0, 9), f: "enqueue" });
     const dequeue = (output: number, end: number): Operation => ({
       ...write(0, 10, end),
@@ -76,7 +76,7 @@ describe("entries", () => {
   });
 });
 
-/** Places operations at random, as the search may, whatever the model says. Yields what it looks like, and what it is. */
+/** Places operations at random, as the search may do, ignoring the model. Yields the encoded set and the actual one. */
 function* walk(entries: Entries, chance: Random): Generator<[string, string]> {
   const placed = new Set<number>();
   const words = new Int32Array(entries.words);

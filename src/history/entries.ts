@@ -1,55 +1,67 @@
 /**
- * What the search works on: the operations of one object as integers.
+ * The input to the search: the operations on one object, encoded as integers.
  *
- * Operations that returned are numbered 0 … returned − 1 in the order of their calls; behind them come the pending ones.
- * Calls and returns of the former are *entries*, numbered by time from 1, calls before returns where times are equal.
+ * Operations that returned are numbered 0 … returned − 1 in the order of their calls, and are followed by pending ones.
+ * The calls and returns of operations that returned are *entries*. They are numbered by time starting from 1, with
+ * calls before returns at equal times.
  *
- * Which operations have been placed is noted in a few words (`wordOf`, `toggleOf`) that, together with the first return
- * still to come, name that set exactly. At any moment the operations under way occupy different *slots*, one bit each; a
- * slot that falls free is given to a later operation. All that returned before have been placed, so each has toggled
- * its bit, and what a bit means now follows from where we are. Hence the words are as wide as the concurrency, not as
- * the history is long. Pending operations never give a slot back; equal ones are placed in the order of their calls (see
- * search.ts), so a count per *kind* is enough.
+ * The set of placed operations is encoded in a few words (`wordOf`, `toggleOf`), which identify the set exactly when
+ * combined with the next return to reach. The operations in progress at any moment occupy different *slots* of one bit
+ * each; a free slot is reused for a later operation. All operations that returned earlier have been placed, so each has
+ * toggled its bit, and the current position determines the meaning of each bit. The number of words therefore depends
+ * on the concurrency, not on the length of the history. Pending operations never free a slot. Equal pending operations
+ * are placed in the order of their calls (see search.ts), so a count per *kind* is enough.
  */
 import type { Operation } from "./history.ts";
 import type { Model } from "./model.ts";
 import type { Transitions } from "./transitions.ts";
 
+/** The operations on one object, in the form that the search reads. */
 export interface Entries {
-  /** By number. Pending operations that would change nothing are left out: it does not matter whether they happened. */
+  /**
+   * The operations, by number. Pending operations that would not change anything are omitted, because it does not
+   * matter whether they happened.
+   */
   readonly operations: readonly Operation[];
   readonly returned: number;
-  /** The last entry: behind all returns. */
+  /** The position of the last entry, after all returns. */
   readonly end: number;
-  /** By entry: the operation it calls, or −1 for a return. */
+  /** For each entry, the operation that is called, or −1 if the entry is a return. */
   readonly calls: Int32Array;
-  /** By entry: the operation that returns there, or −1 for a call. */
+  /** For each entry, the operation that returns, or −1 if the entry is a call. */
   readonly returns: Int32Array;
-  /** By operation: its entries. A pending one has in `callEntry` the entry that its call precedes. */
+  /**
+   * For each operation, the entries of its call and its return. For a pending operation, `callEntry` is the entry that
+   * follows its call.
+   */
   readonly callEntry: Int32Array;
   readonly returnEntry: Int32Array;
-  /** By operation: its class (transitions.ts). Equal ones have the same. */
+  /** For each operation, its class (see transitions.ts). Equal operations have the same class. */
   readonly classOf: Int32Array;
   readonly observes: Uint8Array;
-  /** By operation: one that has to be placed before it, or −1. */
+  /** For each operation, an operation that must be placed before it, or −1 if there is none. */
   readonly prior: Int32Array;
-  /** By operation: the lower, the sooner it is tried. */
+  /** For each operation, its rank. Operations with lower ranks are tried first. */
   readonly rank: Float64Array;
   readonly words: number;
   readonly wordOf: Int32Array;
   readonly toggleOf: Int32Array;
-  /** By operation: its kind if it is pending, or −1. Of kind k are the operations `kinds[k]` … `kinds[k + 1] − 1`. */
+  /**
+   * For each operation, its kind if it is pending, or −1 if it returned. The operations of kind k are `kinds[k]` …
+   * `kinds[k + 1] − 1`.
+   */
   readonly kindOf: Int32Array;
   readonly kinds: Int32Array;
 }
 
 const NONE = -1;
 
+/** Numbers the operations on one object. */
 export function entriesOf(all: readonly Operation[], model: Model, { classify }: Transitions): Entries {
   const observer = (operation: Operation): boolean => model.calls[operation.f]?.observes?.(operation) ?? false;
   const byCall = [...all].sort((a, b) => a.call - b.call);
   const done = byCall.filter((operation) => operation.return !== null);
-  // Grouped by class, within a class still in the order of calls.
+  // Pending operations are grouped by class. Within a class, they stay in the order of their calls.
   const pending = byCall
     .filter((operation) => operation.return === null && !observer(operation))
     .sort((a, b) => classify(a) - classify(b));
@@ -80,13 +92,14 @@ function ranks(operations: readonly Operation[], foreseen: readonly Operation[] 
 /** Sorts calls and returns into entries. */
 function sequence(operations: readonly Operation[], returned: number) {
   const count = operations.length;
-  // The number of an operation stands for its call, that number and `count` for its return.
+  // Times are indexed by call and return. An operation's number is the index of its call; the number plus `count` is
+  // the index of its return.
   const times = new Float64Array(count + returned);
   for (const [op, one] of operations.entries()) {
     times[op] = one.call;
     if (op < returned) times[count + op] = one.return ?? 0;
   }
-  // Calls have the smaller numbers, so they go first where times are equal.
+  // Calls have lower indexes, so they come first at equal times.
   const happenings = Uint32Array.from(times.keys());
   happenings.sort((a, b) => (times[a] as number) - (times[b] as number) || a - b);
   const end = 2 * returned + 1;
@@ -99,7 +112,7 @@ function sequence(operations: readonly Operation[], returned: number) {
     const isCall = happening < count;
     const op = isCall ? happening : happening - count;
     if (isCall) callEntry[op] = entry;
-    if (op >= returned) continue; // A pending call only notes where it stands.
+    if (op >= returned) continue; // For a pending call, only the position is recorded.
     if (isCall) calls[entry] = op;
     else {
       returns[entry] = op;
@@ -110,7 +123,7 @@ function sequence(operations: readonly Operation[], returned: number) {
   return { end, calls, returns, callEntry, returnEntry };
 }
 
-/** One bit for every operation under way at the same time. */
+/** Assigns slots, which are bits. Operations that are in progress at the same time get different slots. */
 function slotsOf(returned: number, { calls, returns, end }: ReturnType<typeof sequence>) {
   const slotOf = new Int32Array(returned);
   const free: number[] = [];
@@ -123,7 +136,10 @@ function slotsOf(returned: number, { calls, returns, end }: ReturnType<typeof se
   return { slotOf, slots };
 }
 
-/** Pending operations of one class form a kind, with a field that counts them. Also words and toggles of all. */
+/**
+ * Groups pending operations of the same class into a kind, with a field that counts them. Also computes the words and
+ * toggles of all operations.
+ */
 function kindsOf(classOf: Int32Array, returned: number, { slotOf, slots }: ReturnType<typeof slotsOf>) {
   const wordOf = new Int32Array(classOf.length);
   const toggleOf = new Int32Array(classOf.length);
@@ -139,7 +155,7 @@ function kindsOf(classOf: Int32Array, returned: number, { slotOf, slots }: Retur
     let after = op;
     while (after < classOf.length && classOf[after] === classOf[op]) after += 1;
     const width = 32 - Math.clz32(after - op);
-    if ((bit & 31) + width > 32) bit = (bit | 31) + 1; // A field does not straddle two words.
+    if ((bit & 31) + width > 32) bit = (bit | 31) + 1; // A field must not cross a word boundary.
     for (let member = op; member < after; member++) {
       const count = member - op;
       kindOf[member] = kinds.length;
@@ -154,8 +170,9 @@ function kindsOf(classOf: Int32Array, returned: number, { slotOf, slots }: Retur
 }
 
 /**
- * Of two equal operations, one called first and returned first, that one may be placed first: wherever it is not, the two
- * can change places. Noted for neighbours among equals; pending ones keep their order by being counted.
+ * Finds the operations that must be placed before others. If one of two equal operations was both called first and
+ * returned first, it can be placed first, because any other order can be changed by swapping the two. This is recorded
+ * for adjacent equal operations. Pending ones are ordered by their count.
  */
 function priors(classOf: Int32Array, returned: number, returnEntry: Int32Array): Int32Array {
   const prior = new Int32Array(classOf.length).fill(NONE);

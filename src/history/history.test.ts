@@ -25,17 +25,17 @@ describe("a history of events", () => {
     ]);
   });
 
-  it("what failed did not happen", () => {
+  it("omits failed operations", () => {
     expect(historyOf([event(0, "invoke", 0), event(0, "fail", 1)]).operations).toEqual([]);
   });
 
-  it("what ended in info, or not at all, never returned, and nobody learnt its output", () => {
+  it("treats operations that end in info, or not at all, as pending with unknown output", () => {
     const { operations } = historyOf([event(0, "invoke", 0), event(0, "info", 1), event(1, "invoke", 2)]);
     expect(operations).toMatchObject([{ return: null }, { return: null }]);
     expect(operations.map(({ output }) => output)).toEqual([undefined, undefined]);
   });
 
-  it("a process whose operation is open for ever may call again", () => {
+  it("lets a process with a pending operation call again", () => {
     const { operations } = historyOf([
       event(0, "invoke", 0),
       event(0, "info", 1),
@@ -45,12 +45,12 @@ describe("a history of events", () => {
     expect(operations).toMatchObject([{ return: null }, { return: 3 }]);
   });
 
-  it("events of one time stay in the order of the log", () => {
+  it("keeps events of equal time in the order of the log", () => {
     const events = [event(0, "invoke", 5), event(0, "ok", 5), event(0, "invoke", 5), event(0, "ok", 5)];
     expect(historyOf(events).operations).toHaveLength(2);
   });
 
-  it("the object is the one that was called, or the one that answered", () => {
+  it("takes the object from the call or from the answer", () => {
     const named = (one: HistoryEvent, key: string) => ({ ...one, key });
     expect(historyOf([named(event(0, "invoke", 0), "x"), event(0, "ok", 1)]).operations[0]?.key).toBe("x");
     expect(historyOf([event(0, "invoke", 0), named(event(0, "ok", 1), "x")]).operations[0]?.key).toBe("x");
@@ -77,7 +77,7 @@ describe("a history of events", () => {
       [event(0, "invoke", 5), event(0, "ok", 4)],
       'expected type to be invoke, got "ok": of process 0 it has nothing open',
     ],
-  ])("%s is refused", (_what, events, message) => {
+  ])("rejects %s", (_what, events, message) => {
     expect(() => historyOf(events)).toThrow(message);
   });
 });

@@ -1,61 +1,87 @@
 /**
- * A history: what clients asked of a service, when, and what they learnt. Words of Herlihy & Wing 1990 and of Jepsen.
+ * A history: the operations that clients called on a service, with their times and results. The terminology follows
+ * Herlihy & Wing 1990 and Jepsen.
  *
- * Two operations are ordered only if one returned strictly before the other was called. Equal times order nothing, even
- * within one process: a clock too coarse to tell two moments apart must not turn a sound history into a violation.
+ * Two operations are ordered only if one of them returned strictly before the other was called. Equal times imply no
+ * order, even within one process: a clock that is too coarse to distinguish two moments must not turn a correct history
+ * into a violation.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 
-/** Plain data, as a log holds it. */
+/** The value of a field in an operation. Plain data, as it appears in a log. */
 export type Value = null | boolean | number | string | readonly Value[] | { readonly [field: string]: Value };
 
-/** A client. One that leaves an operation open may call again: whatever it left open goes on beside. */
+/**
+ * A client. A client that has a pending operation may make another call. In that case, both operations are open at the
+ * same time.
+ */
 export type Process = number | string;
 
+/** A call from a client, with its result. */
 export interface Operation {
+  /** The client that made the call. */
   readonly process: Process;
-  /** What was called, such as `write`. */
+  /** The name of the operation, such as `write`. */
   readonly f: string;
-  /** The object it was called on. Objects are checked one by one, since linearizability is local (ibid., §3.3). */
+  /**
+   * The object that the operation is called on. Objects are checked separately, because linearizability is local
+   * (ibid., §3.3).
+   */
   readonly key: Value | undefined;
+  /** The argument of the call. */
   readonly input: Value;
-  /** `undefined` when nobody learnt it. */
+  /** The result of the call. `undefined` if no client received a result. */
   readonly output: Value | undefined;
+  /** The time of the call, according to the log's clock. */
   readonly call: number;
-  /** `null` when it never returned: it may take effect at any later time, or never. */
+  /**
+   * The time of the return. `null` if the operation never returned, so it may take effect at any later time, or never.
+   */
   readonly return: number | null;
-  /** The line of the log that holds its call, for messages. */
+  /** The line of the log that contains the call, for use in messages. Null if it did not come from a file. */
   readonly line: number | null;
 }
 
+/** The type of a line in a log: a call, or the end of a call. */
 export type EventType = "invoke" | "ok" | "fail" | "info";
 
-/** One line of a log. `fail`: it certainly did not happen. `info`: it may have happened, nobody knows. */
+/** One line of a log. `fail`: the operation definitely did not happen. `info`: it may have happened. */
 export interface HistoryEvent {
+  /** The client that called the operation. */
   readonly process: Process;
+  /** The type of the line. `invoke` is a call; the other types end one. */
   readonly type: EventType;
+  /** The name of the operation, such as `write`. */
   readonly f: string;
-  /** The argument of an `invoke`, the result of an `ok`. */
+  /** The argument of an `invoke` or the result of an `ok`. */
   readonly value: Value;
+  /** The object that the operation is called on, if the log has more than one. */
   readonly key: Value | undefined;
+  /** The time of the event, according to the log's clock. */
   readonly at: number;
+  /** The line in the log, counting from 1. Null if the event did not come from a file. */
   readonly line: number | null;
 }
 
-/** Something that happened around the operations, such as a partition: drawn, not checked. */
+/** An event other than an operation, such as a partition. It is drawn but not checked. */
 export interface Remark {
+  /** The time of the event, according to the log's clock. */
   readonly at: number;
+  /** The label in the picture. */
   readonly text: string;
 }
 
+/** A history: operations, and remarks to show in the picture. */
 export interface History {
+  /** The operations, whether or not they returned. Failed operations are omitted. */
   readonly operations: readonly Operation[];
+  /** Events that are drawn but not checked. */
   readonly remarks: readonly Remark[];
 }
 
-/** Pairs calls with returns. Failed operations are left out. @throws UsageError where the events contradict each other. */
+/** Pairs calls with returns. Failed operations are omitted. @throws UsageError if events contradict each other */
 export function historyOf(events: readonly HistoryEvent[], remarks: readonly Remark[] = []): History {
-  const inOrder = [...events].sort((a, b) => a.at - b.at); // Stable: equal times stay in the order of the log.
+  const inOrder = [...events].sort((a, b) => a.at - b.at); // The sort is stable: events with equal times stay in order.
   const open = new Map<Process, HistoryEvent>();
   const operations: Operation[] = [];
   for (const event of inOrder) {

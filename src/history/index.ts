@@ -1,4 +1,4 @@
-/** Histories: linearizability with its evidence and a picture of it, virtual synchrony, and readers of logs. */
+/** Histories: linearizability checks with evidence and pictures, virtual synchrony, and log readers. */
 export * from "./check.ts";
 export * from "./history.ts";
 export {

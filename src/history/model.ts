@@ -1,39 +1,57 @@
-/** A model: what one object does when its operations come one after another. */
+/** Models of the sequential behavior of one object. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { canonical, equal } from "../core/plain.ts";
 import type { Operation, Process, Value } from "./history.ts";
 
-// Methods, not function properties, so that a `Model<State>` is a `Model` to those who only pass its states on.
+/** The sequential behavior of one kind of object, for checking histories. */
+// Methods rather than function properties, so that a `Model<State>` is assignable to `Model` for callers that only pass
+// its states on.
 export interface Model<State = unknown> {
+  /** The name of the model, such as `register`. */
   readonly name: string;
-  /** One line for a list of models. */
+  /** A one-line description, for use in lists of models. */
   readonly about: string;
-  /** Plain data, as every state. */
+  /** The initial state. Like every state, it is plain data. */
   readonly init: State;
+  /** The operations, keyed by name. */
   readonly calls: Readonly<Record<string, ModelCall<State>>>;
-  /** Every operation must name its object by a key. */
+  /** Whether every operation must have a key that names its object. */
   readonly needsKey?: boolean;
-  /** Who calls matters, as with a lock: the same call of another process is another call. */
+  /**
+   * Whether it matters which process makes a call, as for a lock. If so, equal calls from different processes count as
+   * different calls.
+   */
   readonly knowsProcesses?: boolean;
   /**
-   * All the operations of an object, in an order in which they might take effect; without it, as they return. The search
-   * tries the first of them first. A hint: it changes how soon there is a verdict, not which.
+   * Returns all operations on an object, sorted by when they are predicted to take effect. Default: the order of their
+   * returns. The search tries earlier operations first. The prediction is only a hint: it affects how long the search
+   * takes, not its result.
    */
   foresee?(operations: readonly Operation[]): readonly Operation[];
-  /** The state in a few words. */
+  /** Returns a short description of the state. */
   show(state: State): string;
 }
 
+/** One operation of a model. */
 export interface ModelCall<State> {
-  /** What is wrong with the argument or the result, if anything is. */
+  /** Returns a description of the problem with the argument or the result. Null if both are valid. */
   problem?(operation: Operation): string | null;
-  /** The state after it, or null where it cannot have happened so. An output of `undefined` fits whatever comes out. */
+  /**
+   * Returns the state afterwards, or null if the operation is impossible. An unknown output (`undefined`) is compatible
+   * with any result.
+   */
   step(state: State, operation: Operation): State | null;
-  /** With this output (or an unknown one) it never changes a state. True speeds the search up; false is always safe. */
+  /**
+   * Whether the operation, with this output or an unknown one, never changes any state. Returning true speeds up the
+   * search; returning false is always safe.
+   */
   observes?(operation: Operation): boolean;
 }
 
-/** @throws UsageError for the first operation that the model does not know, or whose values are not what it takes. */
+/**
+ * Checks that a model accepts the operations.
+ * @throws UsageError for the first operation that is not in the model, or whose values the model rejects
+ */
 export function requireFitting(operations: readonly Operation[], model: Model): void {
   for (const operation of operations) {
     const problem = misfit(operation, model);
@@ -54,7 +72,7 @@ function misfit(operation: Operation, model: Model): string | null {
   return call.problem?.(operation) ?? null;
 }
 
-/** `write 3`, `read → 3`, `cas 1 2 → false`, `enqueue a → ?`: what was called, and what was learnt. */
+/** Formats a call and its result, such as `write 3`, `read → 3`, `cas 1 2 → false` or `enqueue a → ?`. */
 export function show({ f, input, output, return: end }: Operation): string {
   const asked = input === null ? f : `${f} ${(isPair(input) ? input : [input]).map(showValue).join(" ")}`;
   if (end === null) return `${asked} → ?`;
@@ -63,7 +81,7 @@ export function show({ f, input, output, return: end }: Operation): string {
   return output === undefined ? asked : `${asked} → ${showValue(output)}`;
 }
 
-/** Plain words stand without quotes. */
+/** Formats a value. Simple words are shown without quotes. */
 export const showValue = (value: Value): string =>
   typeof value === "string" && /^[\w.:-]+$/.test(value) ? value : value === null ? "nil" : canonical(value);
 
@@ -73,18 +91,21 @@ interface Holding {
   readonly value: Value;
 }
 
-/** The value returned is the value held. */
+/** Returns the current value. */
 const readRegister: ModelCall<Holding> = {
   step: (state, { output }) => (output === undefined || equal(output, state.value) ? state : null),
   observes: () => true,
 };
 
-/** The argument is held from now on; whatever is returned is an acknowledgement. */
+/** Sets the value. Any output counts as an acknowledgement. */
 const write: ModelCall<Holding> = {
   step: (_state, { input }) => ({ value: input }),
 };
 
-/** The argument is `[old, new]`. Output `false` says that another value than `old` was held, and nothing changed. */
+/**
+ * Replaces the value if it equals the expected one. The argument is `[old, new]`. Output `false`: the value was not
+ * `old`, so nothing changed.
+ */
 const compareAndSet: ModelCall<Holding> = {
   problem({ input, output }) {
     if (!isPair(input)) return unexpected("the value of the call", "a pair [old, new]", input);
@@ -96,11 +117,12 @@ const compareAndSet: ModelCall<Holding> = {
     const matches = equal(state.value, expected);
     if (output === false) return matches ? null : state;
     if (matches) return { value: next };
-    return output === undefined ? state : null; // Nobody learnt whether it matched.
+    return output === undefined ? state : null; // The result is unknown.
   },
   observes: ({ output }: Operation) => output === false,
 };
 
+/** Creates a register with read, write and compare-and-set. */
 export const register = (initial: Value = null): Model<Holding> => ({
   name: "register",
   about: "read, write, cas [old new]; with keys, one register per key",
@@ -109,7 +131,7 @@ export const register = (initial: Value = null): Model<Holding> => ({
   show: ({ value }) => showValue(value),
 });
 
-/** Output `true` says that there was something to delete, `false` that there was not. */
+/** Deletes the value. Output `true`: there was a value to delete. Output `false`: there was none. */
 const remove: ModelCall<Holding> = {
   problem: ({ output }) =>
     output === undefined || output === null || typeof output === "boolean"
@@ -121,6 +143,7 @@ const remove: ModelCall<Holding> = {
   },
 };
 
+/** Creates a map whose keys are registers that can also be deleted. */
 export const map = (): Model<Holding> => ({
   name: "map",
   about: "get, put, delete, cas [old new], each on a key",
@@ -134,7 +157,7 @@ interface Count {
   readonly count: number;
 }
 
-/** The argument may be negative. A number that is returned is the sum. */
+/** Adds to the count. The argument may be negative. If the output is a number, it is the sum. */
 const add: ModelCall<Count> = {
   problem({ input, output }) {
     if (!Number.isSafeInteger(input)) return unexpected("the value of the call", "a whole number", input);
@@ -152,6 +175,7 @@ const readCounter: ModelCall<Count> = {
   observes: () => true,
 };
 
+/** Creates a counter with additions and reads. */
 export const counter = (initial = 0): Model<Count> => ({
   name: "counter",
   about: "add (which may return the sum), read",
@@ -162,16 +186,17 @@ export const counter = (initial = 0): Model<Count> => ({
 
 interface Held {
   readonly holder: Process | null;
-  /** Of the last grant; −1 before the first one. */
+  /** The token of the last grant. −1 before the first grant. */
   readonly token: number;
 }
 
 const isToken = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 /**
- * Output: a token, which must exceed all before it; `true` or `null` for a grant without one; `false` for a refusal,
- * which says that somebody held the lock. When the answer never came the grant may have carried any greater token: it is
- * counted as the least of them, which rules out nothing that another would allow.
+ * Acquires the lock. The output is a token, which must be greater than all earlier ones; `true` or `null` for a grant
+ * without a token; or `false` for a refusal, which is possible only while the lock is held. If the reply was lost, the
+ * grant may have had any greater token. The smallest one is assumed, which does not rule out anything that another
+ * token would allow.
  */
 const acquire: ModelCall<Held> = {
   problem: ({ output }) =>
@@ -187,7 +212,7 @@ const acquire: ModelCall<Held> = {
   observes: ({ output }) => output === false,
 };
 
-/** The argument may be the token to give back. Output `false` says that the caller did not hold the lock. */
+/** Releases the lock. The argument may be the token to release. Output `false`: the caller did not hold the lock. */
 const release: ModelCall<Held> = {
   problem({ input, output }) {
     if (input !== null && !isToken(input)) return unexpected("the value of the call", "a token or null", input);
@@ -203,9 +228,10 @@ const release: ModelCall<Held> = {
   observes: ({ output }: Operation) => output === false,
 };
 
+/** Creates a mutual exclusion lock, optionally with fencing tokens. */
 export const lock = (): Model<Held> => ({
   name: "lock",
-  about: "acquire, release; a holder at a time, tokens increase; with keys, one lock per name",
+  about: "acquire, release; one holder at a time, tokens increase; with keys, one lock per key",
   init: { holder: null, token: -1 },
   calls: { acquire, release },
   knowsProcesses: true,
@@ -220,7 +246,7 @@ const enqueue: ModelCall<Queued> = {
   step: (queued, { input }) => [...queued, input],
 };
 
-/** Output `null` says that the queue was empty. */
+/** Removes the oldest value. Output `null`: the queue was empty. */
 const dequeue: ModelCall<Queued> = {
   step(queued, { output }) {
     const [first, ...rest] = queued;
@@ -230,15 +256,16 @@ const dequeue: ModelCall<Queued> = {
   observes: ({ output }) => output === null,
 };
 
-/** A value that was enqueued, and when it was dequeued if it was. */
+/** A value that was enqueued and, if it was dequeued, the operation that dequeued it. */
 interface Passage {
   readonly enqueued: Operation;
   readonly dequeued: Operation | null;
 }
 
 /**
- * Dequeues first, since an emptier queue never hurts; then enqueues in an order that neither the real time of the enqueues
- * nor that of the dequeues contradicts. In the wrong order a value fails only when it is dequeued, long afterwards.
+ * Predicts an order. Dequeues come first, because an emptier queue never hurts. Enqueues come in an order that
+ * contradicts neither the real-time order of the enqueues nor the one of the dequeues. A wrong order would fail only
+ * much later, when a value is dequeued.
  */
 function foresee(operations: readonly Operation[]): Operation[] {
   const dequeues = operations.filter(({ f }) => f === "dequeue").sort((a, b) => endOf(a) - endOf(b));
@@ -250,7 +277,7 @@ function foresee(operations: readonly Operation[]): Operation[] {
     enqueued.call <= endOf(byEnqueue[0]?.enqueued) && (dequeued?.call ?? Infinity) <= endOf(waiting[0]?.dequeued);
   while (waiting.length > 0) {
     const at = waiting.findIndex(mayBeNext);
-    const [next] = waiting.splice(Math.max(at, 0), 1) as [Passage]; // Without any, there is no such order.
+    const [next] = waiting.splice(Math.max(at, 0), 1) as [Passage]; // If there is none, no such order exists.
     done.add(next);
     while (byEnqueue[0] !== undefined && done.has(byEnqueue[0])) byEnqueue.shift();
     order.push(next.enqueued);
@@ -258,7 +285,9 @@ function foresee(operations: readonly Operation[]): Operation[] {
   return [...dequeues, ...order];
 }
 
-/** Of equal values, the first one in is taken to be the first one out. */
+/**
+ * Pairs each enqueue with its dequeue. Of several equal values, the one enqueued first is assumed to be dequeued first.
+ */
 function passages(operations: readonly Operation[], dequeues: readonly Operation[]): Passage[] {
   const takings = new Map<string, Operation[]>();
   for (const dequeued of dequeues) {
@@ -272,6 +301,7 @@ function passages(operations: readonly Operation[], dequeues: readonly Operation
 
 const endOf = (operation: Operation | null | undefined): number => operation?.return ?? Infinity;
 
+/** Creates a FIFO queue. */
 export const queue = (): Model<Queued> => ({
   name: "queue",
   about: "enqueue, dequeue (null when empty), first in first out",
@@ -281,7 +311,7 @@ export const queue = (): Model<Queued> => ({
   show: (queued) => `[${queued.map(showValue).join(" ")}]`,
 });
 
-/** By name. */
+/** The models, keyed by name. */
 const models: Readonly<Record<string, () => Model>> = {
   register,
   map,
@@ -290,9 +320,10 @@ const models: Readonly<Record<string, () => Model>> = {
   counter,
 };
 
+/** The names of the built-in models. */
 export const modelNames: readonly string[] = Object.keys(models);
 
-/** @throws UsageError for a name that is not in `modelNames`. */
+/** Creates the model with this name. @throws UsageError if the name is not in `modelNames` */
 export function modelNamed(name: string): Model {
   const model = Object.hasOwn(models, name) ? models[name] : undefined;
   if (model === undefined) throw new UsageError("unknown-model", unexpected("model", modelNames.join(", "), name));

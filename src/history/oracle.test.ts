@@ -1,6 +1,6 @@
 /**
- * The checker against brute force: every order that real time allows, tried on the objects as a whole, without a cache, a
- * partition or any other thought.
+ * Compares the checker with brute force. Brute force tries every order that real time allows, on all objects together,
+ * without a cache, partitions or any other optimization.
  *
  * @module-tag long
  */
@@ -13,7 +13,10 @@ import { type Model, modelNamed, modelNames } from "./model.ts";
 const HISTORIES = 100_000;
 const MINUTE_MS = 60_000;
 
-/** The definition itself: some order of all that returned and of some that did not, respecting real time and the model. */
+/**
+ * The definition of linearizability: there is an order of all returned operations and some pending ones that respects
+ * real time and the model.
+ */
 function isLinearizable({ operations }: History, model: Model): boolean {
   const placed = new Set<Operation>();
   const states = new Map<Value | undefined, unknown>();
@@ -37,7 +40,7 @@ function isLinearizable({ operations }: History, model: Model): boolean {
   return canBeCompleted();
 }
 
-/** What is wrong with what the checker shows, judged without it. */
+/** Finds errors in the checker's evidence, independently of the checker. */
 function evidenceProblem(finding: Finding, model: Model): string[] {
   const { operations } = finding;
   if (finding.verdict === "holds") return inOrder(finding.linearization, operations, model);
@@ -71,7 +74,9 @@ function evidenceProblem(finding: Finding, model: Model): string[] {
   ];
 }
 
-/** Whether effects follow each other as real time and the model allow, and none of what has to be placed is missing. */
+/**
+ * Returns the problems of an order of effects: violations of real time or the model, and missing required operations.
+ */
 function inOrder(effects: readonly Effect[], operations: readonly Operation[], model: Model): string[] {
   const problems: string[] = [];
   let state: unknown = model.init;
@@ -127,7 +132,10 @@ const vocabularies: Readonly<Record<string, Vocabulary>> = {
   },
 };
 
-/** Up to six operations at coarse times. Half of the histories are what some run of the model would give, bar one word. */
+/**
+ * Draws up to six operations at coarse times. Half of the histories come from a run of the model, with at most one
+ * changed word.
+ */
 function randomHistory(model: Model, words: Vocabulary, chance: Random): History {
   const keys: (string | undefined)[] = model.needsKey || chance.below(3) === 0 ? ["x", "y"] : [undefined];
   const span = 4 + chance.below(12);
@@ -144,7 +152,7 @@ function randomHistory(model: Model, words: Vocabulary, chance: Random): History
   return { operations: operations.sort((a, b) => a.call - b.call), remarks: [] };
 }
 
-/** Gives the drafts outputs that fit one after another, by trying: in the order of their calls. One may stay as it was. */
+/** Assigns outputs that fit the order of the calls. One draft may keep its own output. */
 function replay(drafts: readonly Operation[], model: Model, words: Vocabulary, chance: Random): Operation[] {
   const spared = chance.below(2 * drafts.length);
   const states = new Map<Value | undefined, unknown>();

@@ -5,7 +5,7 @@ import { modelNamed } from "./model.ts";
 import { drawText } from "./picture.ts";
 import { readJepsenHistory } from "./readers.ts";
 
-/** A read goes back to what had been overwritten. */
+/** A read that returns an overwritten value. */
 const STALE_READ = `
   {:process 0, :type :invoke, :f :write, :value 1}
   {:process 0, :type :ok, :f :write, :value 1}
@@ -59,7 +59,7 @@ describe("pictures", () => {
     await expect(drawText(finding, options)).toMatchFileSnapshot(`golden/${name}.txt`);
   });
 
-  it("of a long history show the place that matters, and say what is left out", () => {
+  it("of a long history show the important part and list the omissions", () => {
     const write = (at: number): string =>
       `{:process 0, :type :invoke, :f :write, :value ${at}} {:process 0, :type :ok, :f :write}`;
     const read = "{:process 1, :type :invoke, :f :read} {:process 1, :type :ok, :f :read, :value 77}";
@@ -72,7 +72,7 @@ describe("pictures", () => {
     expect(text).not.toContain("write 42");
   });
 
-  it("of what is unknown say that it is not a pass", () => {
+  it("of an unknown result state that it is not a pass", () => {
     const writes = Array.from({ length: 30 }, (_, at) => `{:process ${at}, :type :invoke, :f :write, :value ${at}}`);
     const returns = writes.map((write) => write.replace(":invoke", ":ok"));
     const read = ["{:process 99, :type :invoke, :f :read}", "{:process 99, :type :ok, :f :read, :value 99}"];
@@ -83,7 +83,7 @@ describe("pictures", () => {
     expect(text).toContain("This is not a pass");
   });
 
-  it("of nothing are pictures all the same", () => {
+  it("of empty histories are valid", () => {
     const nothing: Finding = { verdict: "holds", key: undefined, operations: [], linearization: [] };
     expect(drawText(nothing, { model: "register" })).toContain("linearizable");
   });

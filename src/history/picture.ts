@@ -1,28 +1,30 @@
 /**
- * The history of one object as plain text:
+ * Draws the history of one object as plain text:
  *
  *     process 0  ├ write 1 ──┤
  *                      1
  *     process 1                 ╞═ read → nil ✗╡
  *
- * `├ … ┤` is placed, `┆ … ┆` is not, `╞ … ╡` has no place, and what ends in `~` never returned. A number stands under an
- * operation where it takes effect.
+ * `├ … ┤` is placed, `┆ … ┆` is not, `╞ … ╡` has no valid place, and an operation ending in `~` never returned. The
+ * number under an operation marks where it takes effect.
  */
 import type { Effect, Finding, Unknown } from "./check.ts";
 import type { Operation, Process, Remark } from "./history.ts";
 import { show, showValue } from "./model.ts";
 
+/** Options of `drawText`. */
 export interface PictureOptions {
-  /** The name of the model, for the title. */
+  /** The name of the model, for use in the title. */
   readonly model: string;
+  /** Events to mark at the times when they happened. Default: none. */
   readonly remarks?: readonly Remark[];
-  /** More are cut away around the place that matters. 20 by default. */
+  /** The maximum number of operations to draw. If there are more, only the important part is drawn. Default: 20. */
   readonly maxOperations?: number;
 }
 
-/** Between two columns at least; a point takes as much. */
+/** The minimum distance between two columns. A point takes up the same amount of space. */
 const GAP = 4;
-/** The room of a bar besides its label. */
+/** The width of a bar, not including its label. */
 const PADDING = 5;
 const widthOf = (content: string): number => [...content].length;
 
@@ -32,7 +34,7 @@ const STROKES: Readonly<Record<Standing, { left: string; line: string; right: st
   culprit: { left: "╞", line: "═", right: "╡" },
 };
 
-/** As wide as the operations need, 20 of them unless told; no colours. */
+/** Draws a history as text. The text is as wide as the operations require and does not contain colors. */
 export function drawText(finding: Finding, options: PictureOptions): string {
   const { title, sentences } = captionOf(finding, options.model);
   const layout = layOut(finding, options.remarks ?? [], options.maxOperations ?? 20);
@@ -87,7 +89,7 @@ function stateLine({ points, width }: Layout): string {
   );
 }
 
-/** Pieces on one line; one that would cover the piece before it moves to the right. */
+/** Joins pieces on one line. A piece that would cover the previous one is moved to the right. */
 function written(pieces: readonly { readonly at: number; readonly text: string }[], width: number): string {
   let line = "";
   for (const { at, text } of [...pieces].sort((a, b) => a.at - b.at)) {
@@ -105,10 +107,10 @@ interface Caption {
 const MAX_WORDS = 60;
 
 const REASONS: Readonly<Record<Unknown["why"], string>> = {
-  steps: "the steps allowed were used up",
-  memory: "the memory allowed was used up",
-  stopped: "it was stopped",
-  settled: "another object is violated already",
+  steps: "the maximum number of steps was reached",
+  memory: "the maximum number of configurations was reached",
+  stopped: "the search was stopped",
+  settled: "another object already violates its model",
 };
 
 function captionOf(finding: Finding, model: string): Caption {
@@ -127,7 +129,7 @@ function captionOf(finding: Finding, model: string): Caption {
         title: `${object}: unknown`,
         sentences: [
           `${finding.placed} of ${finding.returned} operations have been placed so far; ${REASONS[finding.why]}.`,
-          "This is not a pass: nobody knows whether the rest has a place.",
+          "This is not a pass: the search has not placed the rest.",
         ],
       };
     case "violated": {
@@ -136,9 +138,9 @@ function captionOf(finding: Finding, model: string): Caption {
       return {
         title: `${object}: not linearizable`,
         sentences: [
-          `${named(finding.culprit)} has no place.`,
+          `${named(finding.culprit)} cannot be placed in any order.`,
           states.length === 0
-            ? "Nothing that was called before it returned can come before it."
+            ? "No operation that was called before it returned can be ordered first."
             : `The others can be ordered as numbered, but then the state is ${states.join(", or in other orders ")}.`,
         ],
       };
@@ -146,11 +148,11 @@ function captionOf(finding: Finding, model: string): Caption {
   }
 }
 
-/** `read → 1 (process 2, line 7)` */
+/** Names an operation, such as `read → 1 (process 2, line 7)`. */
 const named = (operation: Operation): string =>
   `${show(operation)} (process ${operation.process}${operation.line === null ? "" : `, line ${operation.line}`})`;
 
-/** What the picture does not show. */
+/** Describes the operations that the picture leaves out. */
 function omissions({ before, after }: Selection["left"]): string[] {
   const counted = (count: number, when: string): string[] =>
     count === 0 ? [] : [`(${count} ${when} operation${count === 1 ? "" : "s"} left out)`];
@@ -172,12 +174,12 @@ interface Point {
   readonly x: number;
   readonly row: number;
   readonly number: number;
-  /** The state from here on, where it is another. */
+  /** The new state if it changes here. Otherwise null. */
   readonly state: string | null;
 }
 
 interface Layout {
-  /** One or more rows per process: what a process left open does not cover what it did afterwards. */
+  /** One or more rows per process, so that a pending operation does not cover later operations of the same process. */
   readonly rows: readonly { readonly process: Process }[];
   readonly bars: readonly Bar[];
   readonly points: readonly Point[];
@@ -223,7 +225,7 @@ function layOut(finding: Finding, remarks: readonly Remark[], maxOperations: num
   };
 }
 
-/** The columns: calls and returns by time, calls before returns where times are equal. */
+/** Orders the columns: calls and returns by time, with calls before returns at equal times. */
 function moments(operations: readonly Operation[]) {
   const all = new Map<string, { at: number; isReturn: number }>();
   const name = (at: number, isReturn: number): string => `${at} ${isReturn}`;
@@ -243,7 +245,10 @@ function moments(operations: readonly Operation[]) {
 
 type Moments = ReturnType<typeof moments>;
 
-/** Each point stands behind the latest call so far, which is before the return of every operation still to be placed. */
+/**
+ * Returns the column of each point. It comes after the latest call so far, and therefore before the return of every
+ * operation still to be placed.
+ */
 function pointBases(effects: readonly Effect[], times: Moments): number[] {
   let base = 0;
   return effects.map(({ operation }) => {
@@ -252,7 +257,7 @@ function pointBases(effects: readonly Effect[], times: Moments): number[] {
   });
 }
 
-/** The place of each column, and of the right edge. */
+/** Returns the position of each column, and the position of the right edge. */
 function columns({ operations, effects }: Selection, times: Moments, bases: readonly number[]): number[] {
   const stateWidth = (effect: Selection["effects"][number]): number =>
     effect.isChange ? widthOf(shortened(effect.state, MAX_STATE)) + GAP / 2 : 0;
@@ -273,7 +278,7 @@ function columns({ operations, effects }: Selection, times: Moments, bases: read
   return xs;
 }
 
-/** The first row of this process that is free again, or a new one. */
+/** Returns this process's first free row, or a new one. */
 function rowFor({ process, call, return: end }: Operation, rows: { process: Process; until: number }[]): number {
   const until = end ?? Number.POSITIVE_INFINITY;
   const free = rows.findIndex((row) => row.process === process && row.until < call);
@@ -282,7 +287,7 @@ function rowFor({ process, call, return: end }: Operation, rows: { process: Proc
   return free;
 }
 
-/** Processes by number, then by name. */
+/** Orders processes by number, then by name. */
 function rowOrder(rows: readonly { process: Process }[]): number[] {
   const weight = (process: Process): number => (typeof process === "number" ? process : Number.POSITIVE_INFINITY);
   const compare = (a: Process, b: Process): number =>
@@ -332,12 +337,14 @@ const label = (operation: Operation): string => shortened(show(operation), MAX_L
 const shortened = (text: string, max: number): string => (text.length > max ? `${text.slice(0, max - 1)}…` : text);
 
 interface Selection {
-  /** By their calls. */
+  /** The operations, in the order of their calls. */
   readonly operations: readonly Operation[];
-  /** Of the longest linearization, those of the operations drawn, with their numbers in the whole. */
+  /**
+   * The effects of the drawn operations in the longest linearization. Each has its number in the whole linearization.
+   */
   readonly effects: readonly (Effect & { readonly number: number; readonly isChange: boolean })[];
   readonly culprit: Operation | null;
-  /** How many operations are left out. */
+  /** The number of operations left out before and after the part that is drawn. */
   readonly left: { readonly before: number; readonly after: number };
 }
 
@@ -346,7 +353,7 @@ function select(finding: Finding, maxOperations: number): Selection {
   const culprit = finding.verdict === "violated" ? finding.culprit : null;
   const { first, end } = stretch(finding, effects, maxOperations);
   const near = finding.operations.slice(first, end);
-  // It may have been called so long ago that it is not near.
+  // The culprit may have been called long before the others.
   const operations = culprit === null || near.includes(culprit) ? near : [culprit, ...near.slice(1)];
   const drawn = new Set(operations);
   return {
@@ -360,7 +367,7 @@ function select(finding: Finding, maxOperations: number): Selection {
   };
 }
 
-/** A violation and an unfinished search are shown where they end, a proof from its beginning. */
+/** Selects the part to draw. For a violation or an unfinished search, it is the end; for a proof, the beginning. */
 function stretch(finding: Finding, effects: readonly Effect[], max: number): { first: number; end: number } {
   const { operations, verdict } = finding;
   const atMost = Math.min(max, operations.length);

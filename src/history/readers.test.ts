@@ -4,7 +4,7 @@ import type { History } from "./history.ts";
 import { register, show, showValue } from "./model.ts";
 import { readHistory, readJepsenHistory, readJsonLinesHistory } from "./readers.ts";
 
-/** `0–2 write 1` and so on. */
+/** Formats operations as `0–2 write 1` and so on. */
 const summary = ({ operations }: History): string[] =>
   operations.map(
     (one) => `${one.key === undefined ? "" : `${showValue(one.key)}: `}${one.call}–${one.return ?? ""} ${show(one)}`,
@@ -39,7 +39,7 @@ describe("Jepsen's histories", () => {
     expect(summary(readJepsenHistory(`[${records}]`))).toEqual(expected);
   });
 
-  it("of an operation that there is not: the line that calls it is named", () => {
+  it("with an unknown operation: the error names the line of its call", () => {
     const text = "{:process 0, :type :invoke, :f :raed}\n{:process 0, :type :ok, :f :read}";
     expect(() => readJepsenHistory(text, { calls: ["read", "write"] })).toThrow(
       'line 1, column 1: expected f to be one of read, write, got "raed"',
@@ -65,11 +65,11 @@ describe("Jepsen's histories", () => {
       "\n{:process 0, :type :ok, :f :read}",
       'line 2: expected type to be invoke, got "ok": of process 0 it has nothing open',
     ],
-  ])("%s is refused", (text, message) => {
+  ])("rejects %s", (text, message) => {
     expect(() => readJepsenHistory(text)).toThrow(message);
   });
 
-  it("a value without its key is refused", () => {
+  it("rejects a value without its key", () => {
     const text = "{:process 0, :type :invoke, :f :write, :value 3}";
     expect(() => readJepsenHistory(text, { keyed: true })).toThrow(
       "line 1, column 1: expected value to be a tuple [key value], got 3",
@@ -87,13 +87,13 @@ describe("JSON lines", () => {
   ];
   const text = (events: readonly object[]) => events.map((event) => JSON.stringify(event)).join("\n");
 
-  it("by time, which several logs put together need", () => {
+  it("by time, which merged logs require", () => {
     const history = readJsonLinesHistory(`\n${text(lines)}\r\n\n`);
     expect(summary(history)).toEqual(["x: 1–8 read → 1", "x: 5–6 write 1"]);
     expect(history.remarks).toEqual([{ at: 7, text: "kill n1" }]);
   });
 
-  it("by position where times are missing, or where that is wished", () => {
+  it("by position if times are missing, or on request", () => {
     const { time: _, ...untimed } = lines[0] as (typeof lines)[number];
     const byPosition = ["x: 0–2 write 1", "x: 1–3 read → 1"];
     expect(summary(readJsonLinesHistory(text([untimed, ...lines.slice(1)])))).toEqual(byPosition);
@@ -106,7 +106,7 @@ describe("JSON lines", () => {
   });
 
   it.each([
-    ['{"process":0', /^line 1: expected a JSON object, got what is none \(.+\)$/],
+    ['{"process":0', /^line 1: expected a JSON object, got invalid JSON \(.+\)$/],
     ['\n[{"process":0}]', 'line 2: expected the line to be a JSON object, got [{"process":0}]'],
     [
       '{"process":0.5,"type":"invoke","f":"read"}',
@@ -119,14 +119,14 @@ describe("JSON lines", () => {
     ],
     [
       `{"process":0,"value":${"[".repeat(80)}${"]".repeat(80)}}`,
-      "line 1: expected at most 64 values in each other, got more",
+      "line 1: expected values nested at most 64 deep, got deeper ones",
     ],
     [`{"process":"${"a".repeat(2 ** 20)}"}`, "line 1: expected at most 1048576 characters, got 1048590"],
-  ])("refused: %#", (content, message) => {
+  ])("rejected: %#", (content, message) => {
     expect(() => readJsonLinesHistory(content)).toThrow(message);
   });
 
-  it("a time that is missing where times are wished", () => {
+  it("rejects a missing time if times are requested", () => {
     expect(() => readJsonLinesHistory('{"process":0,"type":"invoke","f":"read"}', { order: "time" })).toThrow(
       "line 1: expected time to be a finite number, got none",
     );
@@ -141,16 +141,16 @@ test.each([
   ["EDN", edn],
   ["EDN in a vector", `[${edn}]`],
   ["JSON lines", json],
-])("%s is told by how it begins", (_name, content) => {
+])("recognizes %s by its beginning", (_name, content) => {
   expect(readHistory(content, "auto", options).operations).toHaveLength(1);
 });
 
-test("a format that was named is not guessed", () => {
+test("does not guess if the format is given", () => {
   expect(() => readHistory(edn, "json", options)).toThrow("line 1");
   expect(readHistory(edn, "edn", options).operations).toHaveLength(1);
 });
 
-test("a history of nothing shows nothing", () => {
+test("rejects a history without operations", () => {
   const failed = json.replace('"ok"', '"fail"');
   for (const content of ["", failed])
     expect(() => readHistory(content, "auto", options)).toThrow("at least one operation that did not fail");

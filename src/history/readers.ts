@@ -1,4 +1,4 @@
-/** A history as text, in either of the two formats. */
+/** Readers for histories in two text formats. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { readEdn } from "./edn.ts";
 import {
@@ -12,7 +12,10 @@ import {
 } from "./history.ts";
 import { isPair, showValue } from "./model.ts";
 
-/** @throws UsageError for what is no history, or one of no operation that may have happened */
+/**
+ * Reads a history in either format.
+ * @throws UsageError if the text is not a history or does not contain any operation that may have happened
+ */
 export function readHistory(content: string, format: "edn" | "json" | "auto", options: ReadingOptions): History {
   const read = isEdn(content, format) ? readJepsenHistory : readJsonLinesHistory;
   const history = read(content, options);
@@ -20,12 +23,20 @@ export function readHistory(content: string, format: "edn" | "json" | "auto", op
   throw new UsageError("bad-history", "expected at least one operation that did not fail, got none");
 }
 
-/** JSON lines begin with a field in quotes; EDN with a keyword, a comment or a vector of maps. */
+/**
+ * Whether the text is EDN. JSON lines begin with a quoted field; EDN begins with a keyword, a comment or a vector of
+ * maps.
+ */
 function isEdn(content: string, format: "edn" | "json" | "auto"): boolean {
   return format === "auto" ? !/^\s*(?:\{\s*"|\{\s*\}|$)/.test(content) : format === "edn";
 }
 
-/** @throws UsageError that names line and column, what was expected there and what came. */
+/**
+ * Reads a Jepsen history in EDN.
+ *
+ * @throws UsageError if the text is invalid. The message gives the line, the column, and the expected and actual
+ * values.
+ */
 export function readJepsenHistory(text: string, options: ReadingOptions = {}): History {
   const log: Fields[] = [];
   for (const { value, line, column } of readEdn(text)) {
@@ -40,7 +51,11 @@ export function readJepsenHistory(text: string, options: ReadingOptions = {}): H
 const MAX_DEPTH = 64;
 const MAX_LINE_CHARACTERS = 2 ** 20;
 
-/** @throws UsageError that names the line and the field, what was expected there and what came. */
+/**
+ * Reads a history in JSON lines.
+ *
+ * @throws UsageError if the text is invalid. The message gives the line, the field, and the expected and actual values.
+ */
 export function readJsonLinesHistory(text: string, options: ReadingOptions = {}): History {
   const log = text
     .split("\n")
@@ -57,11 +72,12 @@ function fieldsOf(content: string, line: number): Fields {
   try {
     values = JSON.parse(content);
   } catch (error) {
-    throw refuse(`expected a JSON object, got what is none (${(error as Error).message})`);
+    throw refuse(`expected a JSON object, got invalid JSON (${(error as Error).message})`);
   }
   if (typeof values !== "object" || values === null || Array.isArray(values))
     throw refuse(unexpected("the line", "a JSON object", values));
-  if (isDeeperThan(MAX_DEPTH, values)) throw refuse(`expected at most ${MAX_DEPTH} values in each other, got more`);
+  if (isDeeperThan(MAX_DEPTH, values))
+    throw refuse(`expected values nested at most ${MAX_DEPTH} deep, got deeper ones`);
   return { values: values as { readonly [field: string]: Value }, line, place };
 }
 
@@ -70,28 +86,32 @@ const isDeeperThan = (depth: number, value: unknown): boolean =>
   value !== null &&
   (depth === 0 || Object.values(value).some((inner) => isDeeperThan(depth - 1, inner)));
 
+/** Options for reading a history. */
 export interface ReadingOptions {
-  /** Every value is `[key value]`, as Jepsen's `independent` writes it. Otherwise the field `key` names the object. */
+  /**
+   * Whether every value has the form `[key value]`, as written by Jepsen's `independent`. If not, the field `key` names
+   * the object.
+   */
   readonly keyed?: boolean;
-  /** The operations that there are. Without it, whatever a line names is one. */
+  /** The operations that are allowed. Default: all operations. */
   readonly calls?: readonly string[];
   /**
-   * What tells the order of events: their `time`, their `index` or their position in the log. Without this, the first of
+   * How events are ordered: by their `time`, by their `index`, or by their position in the log. Default: the first of
    * these that all events have.
    */
   readonly order?: "time" | "index" | "position";
 }
 
-/** The fields of one line, and where they stand. */
+/** The fields of one line, with the line's position. */
 export interface Fields {
   readonly values: { readonly [field: string]: Value };
   readonly line: number;
-  /** `line 3, column 1` */
+  /** The position of the line, such as `line 3, column 1`. */
   readonly place: string;
 }
 
 const EVENT_TYPES: readonly string[] = ["invoke", "ok", "fail", "info"] satisfies EventType[];
-/** Who acts on the system instead of using it. */
+/** The process that injects faults instead of using the system. */
 const NEMESIS = "nemesis";
 
 function historyFrom(log: readonly Fields[], options: ReadingOptions): History {
@@ -130,7 +150,7 @@ function eventFrom(fields: Fields, at: number, { keyed, calls }: ReadingOptions)
   if (calls?.includes(f) === false) throw wrong(fields, "f", `one of ${calls.join(", ")}`, f);
   const event = { process: process as Process, type: type as EventType, f, at, line: fields.line };
   if (keyed !== true) return { ...event, key, value };
-  // A value that was lost with the answer names no key: then the one of the call holds.
+  // If the value was lost together with the reply, the key of the call applies.
   if (!isPair(value) && type === "invoke") throw wrong(fields, "value", "a tuple [key value]", value);
   return isPair(value) ? { ...event, key: value[0], value: value[1] } : { ...event, key: undefined, value };
 }

@@ -1,4 +1,7 @@
-/** Long histories: of a service that is simulated, and the same with one answer changed. Times are printed, not judged. */
+/**
+ * Checks long histories of a simulated service, and the same histories with one changed answer. Times are printed, not
+ * checked.
+ */
 import { describe, expect, it } from "vitest";
 import { type Random, random } from "../core/random.ts";
 import { checkLinearizability, type Report } from "./check.ts";
@@ -10,15 +13,15 @@ interface Load {
   readonly clients: number;
   readonly keys: number;
   readonly seed: number;
-  /** The share of operations whose answer is lost. */
+  /** The fraction of operations whose answer is lost. */
   readonly lost?: number;
 }
 
-/** What a client asks, and what the object answers. */
+/** Describes the requests of clients, and the answers of the object. */
 interface Service {
   readonly model: string;
   ask(chance: Random, number: number): { f: string; input: Value };
-  /** Changes the object's state (one array, used as the service likes). */
+  /** Returns the object's answer. May change the state, an array that the service can use in any way. */
   answer(state: Value[], f: string, input: Value): Value;
 }
 
@@ -51,7 +54,10 @@ const jobs: Service = {
   },
 };
 
-/** Every client calls again some time after its last return; the service acts at a random moment in between. */
+/**
+ * Simulates clients that call again some time after their last return. The service acts at a random moment between call
+ * and return.
+ */
 function simulated(service: Service, { operations, clients, keys, seed, lost = 0 }: Load): History {
   const chance = random(seed);
   const idleSince = new Array<number>(clients).fill(0);
@@ -84,7 +90,7 @@ function simulated(service: Service, { operations, clients, keys, seed, lost = 0
   return { operations: all.sort((a, b) => a.call - b.call), remarks: [] };
 }
 
-/** One answer in the middle becomes one that was never true. */
+/** Replaces one answer in the middle with a value that the object never had. */
 function falsified(history: History, f: string): History {
   const candidates = history.operations.filter((one) => one.f === f && one.return !== null && one.output !== null);
   const victim = candidates[candidates.length >> 1];
@@ -103,8 +109,8 @@ function timed(label: string, history: History, model: Model): Report {
 }
 
 /**
- * Name, service, whose answer to change, load. Of one long queue only the order is found: to refute it means to try every
- * order.
+ * Name, service, operation to falsify, and load. For one long queue only a valid order is found, since a refutation
+ * would have to try every order.
  */
 const loads: readonly (readonly [string, Service, string | null, Load])[] = [
   [

@@ -1,50 +1,56 @@
 /**
- * Can the operations of one object be put into an order that real time and the model allow?
+ * Searches for an order of the operations on one object that is allowed by real time and by the model.
  *
- * Wing & Gong (1993) place one operation after another: any whose call precedes the first return still to come, the
- * *barrier*. Lowe (2017) remembers each configuration, placed operations and state, that led nowhere. Horn & Kroening
- * (2015) check objects one by one and take operations out of a doubly linked list. On top of these, all sound:
+ * Wing & Gong (1993) place one operation after another. Each is an operation whose call precedes the first return that
+ * has not been reached, the *barrier*. Lowe (2017) remembers each configuration (the placed operations and the state)
+ * that led nowhere. Horn & Kroening (2015) check objects separately and remove operations from a doubly linked list.
+ * There are further optimizations, all of them sound:
  *
  * - An operation that never changes the state (a read) is placed as soon as it fits. In any completion it can be moved
- *   to the front, so there is nothing to try besides.
- * - Equal operations are placed in the order of their calls where that is the order of their returns as well (`prior`).
- * - A pending operation is not placed where it changes nothing, nor where the next one leads to the same state without
- *   it: it may as well not have happened.
- * - What is needed first is tried first (`rank`), as far as the model can foresee that: a guess that proves right saves
- *   the search.
+ *   to the front, so there is nothing else to try.
+ * - Equal operations are placed in the order of their calls if they also return in this order (`prior`).
+ * - A pending operation is not placed if it changes nothing, or if the next operation leads to the same state without
+ *   it: it might just as well not have happened.
+ * - Operations that are needed first are tried first (`rank`), as far as the model can predict this. A correct guess
+ *   saves the search.
  */
 import { InvariantViolation } from "../core/errors.ts";
 import { configurations } from "./configurations.ts";
 import type { Entries } from "./entries.ts";
 import type { Transitions } from "./transitions.ts";
 
-/** A way as far as it went. */
+/** An incomplete sequence that cannot be extended. */
 export interface DeadEnd extends Way {
-  /** The entry of the first return that could not be reached: the operation that returns there has no place. */
+  /**
+   * The entry of the first return that could not be reached. The operation that returns there has no valid position.
+   */
   readonly barrier: number;
 }
 
+/** `placed`: an order was found. `impossible`: no order exists. `open`: there is more to try. */
 export type Outcome = "placed" | "impossible" | "open";
 
+/** A search that can be interrupted. */
 export interface Search {
-  /** Goes on for about so many steps (operations tried). `open`: there is more to try. */
+  /** Continues for about this many steps (operations tried). Returns `open` if there is more to try. */
   run(steps: number): Outcome;
   readonly steps: number;
-  /** How many configurations are remembered. */
+  /** The number of remembered configurations. */
   readonly remembered: number;
-  /** The current way; complete once the outcome is `placed`. */
+  /** Returns the current sequence. It is complete once the outcome is `placed`. */
   way(): Way;
-  /** Those dead ends that came furthest in time, one per state, the longest first. Ends an open search. */
+  /** Returns the dead ends that reached the latest barrier: one per state, longest first. This ends an open search. */
   deadEnds(): DeadEnd[];
 }
 
 const MAX_DEAD_ENDS = 5;
 
+/** Prepares the search for one object. */
 export function search(entries: Entries, transitions: Transitions): Search {
   const { calls, end, callEntry, classOf, observes, prior, rank, kindOf, kinds } = entries;
   const at = placement(entries);
   const tried = configurations(entries.words);
-  /** Each level is a configuration: its number, at what depth it began, and which candidates are left to try in it. */
+  /** Each level is a configuration: its number, its depth at the start, and its remaining candidates. */
   const levels = entries.operations.length + 1;
   const configuration = new Int32Array(levels);
   const bottom = new Int32Array(levels);
@@ -56,7 +62,7 @@ export function search(entries: Entries, transitions: Transitions): Search {
   let outcome: Outcome = "open";
   let furthest = 0;
 
-  /** Places every observer that fits and gathers what may come next. Returns the barrier. */
+  /** Places every observer that fits and collects the next candidates. Returns the barrier. */
   function settle(from: number): number {
     let top = from;
     let entry = at.first();
@@ -84,7 +90,7 @@ export function search(entries: Entries, transitions: Transitions): Search {
 
   const isInTurn = (op: number): boolean => (prior[op] as number) < 0 || at.isPlaced(prior[op] as number);
 
-  /** Sorted by rank. */
+  /** Inserts a candidate. Candidates are sorted by rank. */
   function insert(op: number, from: number, top: number): void {
     if (top === candidates.length) {
       const wider = new Int32Array(2 * top);
@@ -99,7 +105,7 @@ export function search(entries: Entries, transitions: Transitions): Search {
     candidates[slot] = op;
   }
 
-  /** Begins a level with `op`; the first with none. Returns its barrier. */
+  /** Begins a level by placing `op`, or begins the first level, which has no operation. Returns the level's barrier. */
   function enter(op: number, target: number): number {
     const from = level < 0 ? 0 : (last[level] as number);
     level += 1;
@@ -108,7 +114,7 @@ export function search(entries: Entries, transitions: Transitions): Search {
     return settle(from);
   }
 
-  /** Goes on with `op`, unless that leads to what has been tried before. */
+  /** Continues with `op`, unless that leads to a configuration that has already been tried. */
   function explore(op: number, target: number): void {
     const from = level < 0 ? -1 : (configuration[level] as number);
     const barrier = enter(op, target);
@@ -125,10 +131,10 @@ export function search(entries: Entries, transitions: Transitions): Search {
     level -= 1;
   }
 
-  /** Whether the pending operation just placed, or this one, may as well not have happened. */
+  /** Whether either the pending operation that was just placed or this one might just as well not have happened. */
   function isNeedless(op: number, target: number): boolean {
     if ((kindOf[op] as number) >= 0 && target === at.state) return true;
-    const { latest } = at; // If something was observed in between, it is that.
+    const { latest } = at; // If an observer was placed in between, it is the latest operation.
     if (latest < 0 || (kindOf[latest] as number) < 0) return false;
     return transitions.step(at.stateBefore, classOf[op] as number) === target;
   }
@@ -172,37 +178,40 @@ export function search(entries: Entries, transitions: Transitions): Search {
       const longest = tried.longest(furthest, MAX_DEAD_ENDS).map(retrace);
       const pending = ({ order }: Way): number => order.filter((op) => (kindOf[op] as number) >= 0).length;
       const returned = (way: Way): number => way.order.length - pending(way);
-      // Among as many that returned, the way that needs fewer pending operations goes first.
+      // Among sequences with the same number of returned operations, those with fewer pending operations come first.
       return longest.sort((a, b) => returned(b) - returned(a) || pending(a) - pending(b));
     },
   };
 }
 
-/** A way to place operations. */
+/** A sequence of placed operations. */
 export interface Way {
-  /** Numbers of operations, in the order in which they take effect. */
+  /** The operations, in the order they take effect. */
   readonly order: Int32Array;
-  /** The state after each. */
+  /** The state after each operation. */
   readonly states: Int32Array;
 }
 
+/** The operations that are placed at the current point in the search. */
 export interface Placement {
-  /** How many are placed, and how many of them returned. */
+  /** The number of placed operations. The next field is the number of those that returned. */
   readonly depth: number;
   readonly returned: number;
   readonly state: number;
-  /** The last one placed, or −1, and the state before it. */
+  /** The most recently placed operation, or −1 if there is none. The next field is the state before it. */
   readonly latest: number;
   readonly stateBefore: number;
-  /** Which are placed, together with the first return that is left (entries.ts). */
+  /** The set of placed operations, encoded together with the first remaining return (see entries.ts). */
   readonly words: Int32Array;
   place(op: number, target: number): void;
-  /** Takes the latest back. */
+  /** Removes the most recently placed operation. */
   withdraw(): void;
   isPlaced(op: number): boolean;
-  /** The operation of that kind whose turn it is, or −1. */
+  /** Returns the next operation of this kind to place, or −1 if there is none. */
   nextOfKind(kind: number): number;
-  /** The first entry of those that are left, and the one that follows `entry`, which may just have been placed. */
+  /**
+   * Returns the first remaining entry. `after` returns the entry that follows `entry`, which may just have been placed.
+   */
   first(): number;
   after(entry: number): number;
   way(): Way;
@@ -213,7 +222,7 @@ const HEAD = 0;
 function placement(entries: Entries): Placement {
   const { end, callEntry, returnEntry, wordOf, toggleOf, kindOf, kinds } = entries;
   const count = entries.operations.length;
-  // Entries in a doubly linked list. One that is taken out keeps its own links, so it can be put back where it was.
+  // The entries form a doubly linked list. A removed entry keeps its links, so it can be put back in place.
   const next = new Int32Array(end + 1).map((_, entry) => Math.min(entry + 1, end));
   const previous = new Int32Array(end + 1).map((_, entry) => Math.max(entry - 1, HEAD));
   const isPlaced = new Uint8Array(count);
@@ -290,7 +299,8 @@ function placement(entries: Entries): Placement {
       return op < (kinds[kind + 1] as number) ? op : -1;
     },
     first: () => next[HEAD] as number,
-    // By way of the one before: the return of an operation just placed may have followed its call.
+    // Look up the previous entry, because the return of an operation that was just placed may have directly followed
+    // its call.
     after: (entry) =>
       isPlaced[entries.calls[entry] as number] === 1
         ? (next[previous[entry] as number] as number)

@@ -1,23 +1,25 @@
 /**
- * A model on integers: states and classes of operations are numbered as they appear, and the model is asked once per state
- * and class. Operations are of one class if the model cannot tell them apart.
+ * Represents a model using integers: states and classes of operations are numbered in the order that they appear, and
+ * the model runs once per state and class. Operations belong to the same class if the model cannot distinguish them.
  */
 import { canonical } from "../core/plain.ts";
 import type { Operation, Value } from "./history.ts";
 import type { Model } from "./model.ts";
 
+/** A model as a numbered transition system. */
 export interface Transitions {
-  /** The class of an operation. */
+  /** Returns the class of an operation. */
   classify(operation: Operation): number;
-  /** The number of the state after, or −1 where it cannot have happened so. State 0 is the initial one. */
+  /** Returns the number of the state afterwards, or −1 if the operation is impossible. State 0 is the initial state. */
   step(state: number, operationClass: number): number;
-  /** The state of that number in a few words. */
+  /** Returns a short description of the state with this number. */
   show(state: number): string;
 }
 
-/** Per slot: state + 1 (0 marks a free slot), class, target. */
+/** The number of integers per slot. They are the state + 1 (0 marks a free slot), the class, and the target. */
 const STRIDE = 3;
 
+/** Assigns numbers to a model's states and operations on demand. */
 export function transitions(model: Model): Transitions {
   const classes: Operation[] = [];
   const classNumbers = new Map<string, Map<number, number>>();
@@ -91,7 +93,7 @@ export function transitions(model: Model): Transitions {
   };
 }
 
-/** Equal values, and only those, get the same number. */
+/** Returns a function that gives the same number to equal values, and only to those. */
 function numbering(): (value: Value | undefined) => number {
   const simple = new Map<unknown, number>();
   const composed = new Map<string, number>();
@@ -103,7 +105,7 @@ function numbering(): (value: Value | undefined) => number {
     return count++;
   }
   return (value) =>
-    // A map compares objects by identity, and takes 0 and −0 for the same.
+    // A Map compares objects by identity and does not distinguish 0 from −0.
     typeof value === "object" || value === 0 ? number(composed, canonical(value)) : number(simple, value);
 }
 

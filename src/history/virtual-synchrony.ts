@@ -1,54 +1,72 @@
 /**
- * Whether what the members of a group have recorded is virtually synchronous: everybody sees the same views, and any two
- * nodes that go from one view to the next together have delivered the same messages between.
- * Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987; words of Chockler, Keidar & Vitenberg,
+ * Checks whether the recordings of a group's members are virtually synchronous: all members see the same views, and any
+ * two nodes that move together from one view to the next have delivered the same messages in the first view. Birman &
+ * Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987. Terms follow Chockler, Keidar & Vitenberg,
  * "Group Communication Specifications", ACM Computing Surveys 2001.
  */
 import type { NodeId } from "../core/protocol.ts";
 
-/** What one run of a process has recorded, from its start on. */
+/** The recording of one run of a process, beginning when it started. */
 export interface GroupRecord {
+  /** The id of the node. */
   readonly node: NodeId;
-  /** Which run of the node's process this is: higher than those before. */
+  /** The number of this run of the node's process. It is higher than the numbers of earlier runs. */
   readonly incarnation: number;
+  /** The node's events, earliest first. */
   readonly log: readonly GroupEntry[];
 }
 
-/** One thing each. An id names a message in its view: `<sender>.<n>`, n counting from 1 in every view. */
+/**
+ * One event. A message is identified within its view by its id, `<sender>.<n>`, with n counting from 1 in every view.
+ */
 export type GroupEntry =
+  /** The node enters a view. */
   | { readonly installed: { readonly view: number; readonly members: readonly NodeId[] } }
+  /** The node delivers a message. */
   | { readonly delivered: GroupDelivery }
+  /** The node is no longer in the group. */
   | { readonly ejected: true };
 
+/** The delivery of a message at a node. */
 export interface GroupDelivery {
+  /** The id of the message: `<sender>.<n>`. */
   readonly id: string;
+  /** The sender. */
   readonly from: NodeId;
+  /** Metadata from the sender, if the message carries any. Required if `GroupOrders.sending` is set. */
   readonly sent?: Sending;
 }
 
-/** What a message says of its own sending. */
+/** Metadata that a sender adds to a message. */
 export interface Sending {
-  /** Which process sent it, told apart from other runs of the node, or all its runs together. */
+  /** The process that sent the message. The name identifies either one run of the node or all of its runs. */
   readonly by: string;
-  /** Grows with everything that this process sends, whatever the view. */
+  /** The number of the message. It increases with every message sent by this process, across views. */
   readonly number: number;
-  /** By process, the highest number that had been delivered to the sender by then. */
+  /** The highest number from each process that had been delivered to the sender by the time it sent the message. */
   readonly after?: Readonly<Record<string, number>>;
 }
 
+/** The delivery orders to check, in addition to virtual synchrony. */
 export interface GroupOrders {
-  /** Whether each sender's messages have to come in the order of their numbers, none left out. */
+  /** Whether each sender's messages must be delivered in the order of their numbers, without gaps. */
   readonly fifo?: boolean;
-  /** Whether all that go on together, or are still together, have to deliver in the same order, nothing left out. */
+  /**
+   * Whether nodes that move together to the next view, or are still together, must deliver messages in the same order,
+   * without gaps.
+   */
   readonly total?: boolean;
   /**
-   * Across views, by what messages say of their sending: `fifo`: those of one process come in the order of sending, some may be
-   * missing; `causal`: and none comes after a message whose sender had been delivered it before.
+   * The order across views, based on the metadata in the messages. `fifo`: messages from one process are delivered in
+   * the order they were sent, possibly with gaps. `causal`: in addition, no message is delivered after a message that
+   * was sent after its delivery.
    */
   readonly sending?: "fifo" | "causal" | undefined;
 }
 
+/** A violation in a recording. */
 export interface GroupViolation {
+  /** The rule that was violated. */
   readonly rule:
     | "agreement on views"
     | "views grow"
@@ -59,28 +77,30 @@ export interface GroupViolation {
     | "FIFO order"
     | "causal order"
     | "total order";
-  /** One sentence: who, in which view, what. */
+  /** A sentence that describes the violation and names the node and the view. */
   readonly what: string;
 }
 
-/** What a node did in one view. */
+/** The actions of a node in one view. */
 interface Stay {
   readonly who: string;
   readonly node: NodeId;
   readonly view: number;
   readonly members: readonly NodeId[];
   readonly delivered: GroupDelivery[];
-  /** The view that it went on to from this one; null where it was ejected, crashed, or is still there. */
+  /** The view that the node moved to. Null if it was ejected, crashed, or is still in this view. */
   next: number | null;
   wasEjected: boolean;
-  /** Whether the node has begun another life since. */
+  /** Whether the node has restarted since this view. */
   readonly hasCrashed: boolean;
 }
 
 /**
- * Every violation, in the order of the records. The records of one node are to stand in the order of its incarnations.
- * Nodes that did not go on from a view may have delivered differently from those that did: that is all a group can promise
- * about who crashed or was ejected.
+ * Returns every violation, in the order of the records. The records of each node must be in the order of its
+ * incarnations. Nodes that did not leave a view with the others may have delivered different messages, because a group
+ * cannot promise more about nodes that crashed or were ejected.
+ *
+ * @returns the violations; empty if there are none
  */
 export function virtualSynchrony(records: readonly GroupRecord[], orders: GroupOrders = {}): GroupViolation[] {
   const found: GroupViolation[] = [];
@@ -105,11 +125,14 @@ type Note = (rule: GroupViolation["rule"], what: string) => void;
 
 const nameOf = ({ node, incarnation }: GroupRecord): string => `node ${node} (incarnation ${incarnation})`;
 
-/** What is known of each process's messages at one run of a node. */
+/** The messages from one process that have been delivered in one run of a node, by number. */
 interface Heard {
   readonly numbers: Set<number>;
   last: number;
-  /** Messages up to this number had been delivered to the sender of `by`, which came here first. */
+  /**
+   * The message that requires earlier ones. In causal order, the messages up to `number` must come before message `by`,
+   * which was delivered here, because they had already been delivered to its sender.
+   */
   cause: { readonly number: number; readonly by: string };
 }
 
@@ -129,7 +152,7 @@ function noteSendings(record: GroupRecord, order: GroupOrders["sending"], note: 
     if (heard.numbers.has(number)) note("integrity", `${what} twice`);
     else if (order !== undefined && number < heard.last) note("FIFO order", `${what} after #${heard.last}`);
     if (order === "causal" && number <= heard.cause.number)
-      note("causal order", `${what} after ${heard.cause.by}, whose sender had been delivered it before`);
+      note("causal order", `${what} after ${heard.cause.by}, whose sender had already delivered it`);
     heard.numbers.add(number);
     heard.last = Math.max(heard.last, number);
     for (const [other, known] of Object.entries(after)) {
@@ -141,7 +164,10 @@ function noteSendings(record: GroupRecord, order: GroupOrders["sending"], note: 
 
 const NO_CAUSE = { number: Number.NEGATIVE_INFINITY, by: "" };
 
-/** The same where views are numbered by entries of a log, with other entries between: here from 1, and none is left out. */
+/**
+ * Returns the same recording with views renumbered from 1 without gaps. Used if views are numbered by log entries, with
+ * other entries in between.
+ */
 export function withCountedViews(records: readonly GroupRecord[]): GroupRecord[] {
   const views = new Set(
     records.flatMap(({ log }) => log.flatMap((entry) => ("installed" in entry ? [entry.installed.view] : []))),
@@ -154,7 +180,7 @@ export function withCountedViews(records: readonly GroupRecord[]): GroupRecord[]
   return records.map((record) => ({ ...record, log: record.log.map(renamed) }));
 }
 
-/** Cuts a log into what was done in each view. */
+/** Splits a log into the actions in each view. */
 function staysOf(record: GroupRecord, hasCrashed: boolean, note: Note): Stay[] {
   const { node, log } = record;
   const who = nameOf(record);
@@ -166,7 +192,7 @@ function staysOf(record: GroupRecord, hasCrashed: boolean, note: Note): Stay[] {
       if (current !== null) {
         current.next = view;
         if (view !== current.view + 1)
-          note("views grow", `${who} went from view ${current.view} to ${view} without being ejected between`);
+          note("views grow", `${who} went from view ${current.view} to ${view} without being expelled in between`);
       }
       current = { who, node, view, members, delivered: [], next: null, wasEjected: false, hasCrashed };
       stays.push(current);
@@ -174,7 +200,7 @@ function staysOf(record: GroupRecord, hasCrashed: boolean, note: Note): Stay[] {
       if (current !== null) current.wasEjected = true;
       current = null;
     } else if (current === null) {
-      note("delivery in a view", `${who} delivered ${entry.delivered.id} while it was in no view`);
+      note("delivery in a view", `${who} delivered ${entry.delivered.id} while it was not in any view`);
     } else current.delivered.push(entry.delivered);
   }
   return stays;
@@ -191,10 +217,13 @@ function noteShrinkingViews(stays: readonly Stay[], note: Note): void {
 }
 
 function noteForeignViews({ who, node, view, members, delivered }: Stay, note: Note): void {
-  if (!members.includes(node)) note("self-inclusion", `${who} installed view ${view}, in which it is not`);
+  if (!members.includes(node)) note("self-inclusion", `${who} installed view ${view}, but is not a member of it`);
   const stranger = delivered.find(({ from }) => !members.includes(from));
   if (stranger !== undefined)
-    note("integrity", `${who} delivered ${stranger.id} in view ${view}, in which node ${stranger.from} is not`);
+    note(
+      "integrity",
+      `${who} delivered ${stranger.id} in view ${view}, but node ${stranger.from} is not a member of it`,
+    );
 }
 
 function noteRepetitions({ who, view, delivered }: Stay, note: Note): void {
@@ -229,7 +258,7 @@ function noteDisagreement(view: number, [first, ...others]: readonly Stay[], not
     }
 }
 
-/** Those who went on to the same view; where nobody has gone on, those who are still there. */
+/** Groups the nodes that moved to the same view. If no node has moved, groups the nodes that are still in the view. */
 function companies(together: readonly Stay[]): Company[] {
   const nexts = [...new Set(together.flatMap(({ next }) => (next === null ? [] : [next])))];
   if (nexts.length > 0)
@@ -255,10 +284,10 @@ function noteDifferences(view: number, { went, stays }: Company, isTotal: boolea
         ...(more === undefined ? [] : [`${other.who} delivered ${more} and ${first.who} did not`]),
       ];
       if (missed.length > 0)
-        note("virtual synchrony", `${missed.join("; ")}, in view ${view}, from which both went ${went}`);
+        note("virtual synchrony", `${missed.join("; ")}, in view ${view}, before both went ${went}`);
     }
     if (!isTotal) continue;
-    // A node that is behind will deliver what the other has, in its place: so far, it has left nothing out.
+    // If both nodes are still in the view, compare all of their messages: a node that is behind must not skip any.
     const areThere = went === null && !first.hasCrashed && !other.hasCrashed;
     const left = areThere ? first.delivered : first.delivered.filter(({ id }) => has.has(id));
     const right = areThere ? other.delivered : other.delivered.filter(({ id }) => had.has(id));

@@ -1,31 +1,40 @@
-/** A member inside a service of Node: it leads while the service runs, says whether it is ready, and leaves when the service ends. */
+/**
+ * A member inside a Node service. It takes part in elections while the service runs, reports whether it is ready, and
+ * leaves when the service ends.
+ */
 import { hasEngine, join } from "../cluster/join.ts";
 import type { JoinOptions, Leadership, Member } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import type { EngineJoinOptions, EngineMember } from "../cluster/services/external-engine.ts";
 
-/** Whether this process is of use to those who call it. `why` says what is missing; null where nothing is. */
+/** Whether this process is ready to serve its callers. */
 export interface Health {
+  /** Whether this process can acquire locks and lead. */
   readonly ready: boolean;
+  /** The obstacle, as text for operators. Null if the process is ready. */
   readonly why: string | null;
 }
 
-/** Work that does not end when its leadership does is waited for so long, and then the member leaves. */
+/** When closing, how long to wait for work that continues after it has lost leadership. */
 const LAST_WORK_MS = 5_000;
 
-/** Over members, or over an engine that others run: then it is a `Coordination<EngineMember>`. */
+/** A member of a cluster or of an external engine. With an engine, its type is `Coordination<EngineMember>`. */
 export class Coordination<M extends Member | EngineMember = Member> {
+  /** The member, used for locks, elections, channels and shared state. */
   readonly member: M;
   readonly #stopping = new AbortController();
   readonly #leading = new Set<Promise<unknown>>();
   #closing: Promise<void> | null = null;
 
-  /** @param member is left when this is closed. */
+  /** @param member the member, which leaves when this object is closed */
   constructor(member: M) {
     this.member = member;
   }
 
-  /** Joins as `join()` does. @throws what `join()` throws */
+  /**
+   * Calls `join()`.
+   * @throws the errors of `join()`
+   */
   static join(options: JoinOptions): Promise<Coordination>;
   static join(options: EngineJoinOptions): Promise<Coordination<EngineMember>>;
   static join(options: JoinOptions | EngineJoinOptions): Promise<Coordination<Member | EngineMember>>;
@@ -33,17 +42,23 @@ export class Coordination<M extends Member | EngineMember = Member> {
     return new Coordination<Member | EngineMember>(hasEngine(options) ? await join(options) : await join(options));
   }
 
-  /** Aborted as the service begins to shut down, while this process is still a member. */
+  /** Aborted when the service begins to shut down, while this process is still a member. */
   get signal(): AbortSignal {
     return this.#stopping.signal;
   }
 
   /**
-   * Does `work` while this process leads the election of that name, and again whenever it comes to lead again: one process
-   * among all does it. The work's `signal` is aborted as leadership is lost, and as the service shuts down.
+   * Runs `work` while this process is the leader in the election with this name, and again each time it is elected.
+   * Only one process runs it at a time. The `signal` passed to `work` is aborted when leadership is lost, and when the
+   * service shuts down.
    *
-   * @returns once the work is done while it leads, or the service shuts down.
-   * @throws what the work throws while it leads, and CoordinationError where this member can lead no more
+   * @returns once the work has ended while this process is the leader, or the service shuts down
+   * @example
+   * await coordination.lead("nightly-report", async ({ signal, token }) => {
+   *   while (!signal.aborted) await writeReport({ token, signal });
+   * });
+   * @throws errors that the work throws while this process is the leader, and CoordinationError if this member can no
+   * longer lead
    */
   lead(name: string, work: (leadership: Leadership) => void | Promise<void>): Promise<void> {
     const led = this.#lead(name, work);
@@ -52,19 +67,25 @@ export class Coordination<M extends Member | EngineMember = Member> {
     return led;
   }
 
-  /** Ready: it has joined, reaches a majority of the members, and knows the leader of their log; or the engine keeps its session. */
+  /**
+   * Returns whether this process is ready. A member is ready if it has joined, can reach a majority of the members, and
+   * knows who the leader of their log is. With an engine, it is ready if it has a session.
+   */
   health(): Health {
     if (this.signal.aborted) return { ready: false, why: "this process is shutting down" };
     return "engine" in this.member ? healthOverEngine(this.member) : healthOfMember(this.member);
   }
 
-  /** Ends all that leads here, through its signal; this process is a member still. */
+  /** Aborts all work that requires leadership, through its signal. This process remains a member. */
   stop(): void {
     if (this.signal.aborted) return;
     this.#stopping.abort(new CoordinationError("member-left", "lost", "this process is shutting down"));
   }
 
-  /** Stops, and leaves: locks and leaderships are given back, so others need not wait for them. Twice is once. */
+  /**
+   * Stops and leaves. Releases locks and leaderships, so that other processes do not have to wait for them. Further
+   * calls have no effect.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -89,7 +110,7 @@ export class Coordination<M extends Member | EngineMember = Member> {
         try {
           await work(leadership);
         } finally {
-          isLost = leadership.signal.aborted; // Looked at here: the end of the work ends leadership, too.
+          isLost = leadership.signal.aborted; // Read this here, since the end of the work also ends leadership.
         }
       };
       try {
@@ -106,12 +127,16 @@ export class Coordination<M extends Member | EngineMember = Member> {
 function healthOfMember(member: Member): Health {
   const { state, hasQuorum, reachable, peers, shared } = member.status();
   if (state !== "joined") return { ready: false, why: `this member has ${state}` };
-  if (!hasQuorum) return { ready: false, why: `reaches ${reachable} of ${peers.length + 1} members: no majority` };
-  if (shared !== null && shared.leader === null) return { ready: false, why: "knows no leader of the log" };
+  if (!hasQuorum)
+    return {
+      ready: false,
+      why: `can reach only ${reachable} of ${peers.length + 1} members, which is not a majority`,
+    };
+  if (shared !== null && shared.leader === null) return { ready: false, why: "does not know who leads the log" };
   return { ready: true, why: null };
 }
 
 function healthOverEngine({ engine, hasSession, signal }: EngineMember): Health {
-  if (signal.aborted) return { ready: false, why: `this member of ${engine} has left` };
-  return hasSession ? { ready: true, why: null } : { ready: false, why: `has no session at ${engine}` };
+  if (signal.aborted) return { ready: false, why: `this ${engine} member has left` };
+  return hasSession ? { ready: true, why: null } : { ready: false, why: `has no session with ${engine}` };
 }

@@ -1,4 +1,8 @@
-/** `coterie/fastify`: a plugin that makes a Fastify service a member, with health and shutdown. It imports nothing of Fastify. */
+/**
+ * A Fastify plugin that joins a cluster and provides health checks and a graceful shutdown. It does not import Fastify.
+ *
+ * @module coterie/fastify
+ */
 import { hasEngine } from "../cluster/join.ts";
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
@@ -8,38 +12,52 @@ import { Coordination } from "./coordination.ts";
 
 export { Coordination, type Health } from "./coordination.ts";
 
+/** Options for the plugin. */
 export interface CoterieFastifyOptions {
-  /** As `join()` takes them: of a member, or with an engine. */
+  /** The options for `join()`, for a member of a cluster or an engine. */
   readonly join: JoinOptions | EngineJoinOptions;
-  /** Answers 200 where this process is ready, and 503 where it is not, with `{ ready, why }`. Default `/readyz`; null: none. */
+  /**
+   * The path of the health check. It responds with 200 if this process is ready and 503 if not, with the body
+   * `{ ready, why }`. Null disables it. Default: `/readyz`.
+   */
   readonly readyPath?: string | null | undefined;
 }
 
-/** What is used of a Fastify instance. */
+/** The part of a Fastify instance that is used here. */
 export interface FastifyHost {
+  /** Adds a property to the Fastify instance. */
   decorate(name: string, value: Coordination<Member | EngineMember>): unknown;
+  /** Adds a route for GET requests. */
   get(path: string, handler: (request: unknown, reply: FastifyAnswer) => unknown): unknown;
+  /** Adds a hook that runs when the service closes. */
   addHook(name: "preClose" | "onClose", hook: () => Promise<void>): unknown;
 }
+/** The part of a Fastify reply that is used here. */
 export interface FastifyAnswer {
+  /** Sets the status code of the response. */
   code(status: number): { send(body: unknown): unknown };
 }
 
-/** Fastify gives a plugin 10 s, unless `pluginTimeout` says otherwise, and does not say what it waited for: an engine's reason comes first. */
+/**
+ * The time limit for joining an engine. Fastify gives a plugin 10 s to load, unless `pluginTimeout` is set, and does
+ * not report the cause of a timeout. With this limit, the engine's reason is reported first.
+ */
 const ENGINE_TIMEOUT_MS = 8_000;
 
 /**
- * Joins as the service starts, and decorates it with `coterie`, a `Coordination`. As the service closes, what leads is aborted first,
- * requests under way are answered, and then this process leaves.
+ * The plugin. It joins when the service starts, and decorates the service with `coterie`, a `Coordination`. When the
+ * service closes, work that requires leadership is aborted first, then pending requests are answered, and finally this
+ * process leaves.
  *
  * @example
  * await app.register(coterie, { join: { id: 1, members, dataDir: "./data" } });
- * @throws what `join()` throws: the service does not start.
+ * @throws the errors of `join()`. If it throws, the service does not start.
  */
 export async function coterie(app: FastifyHost, { join, readyPath = "/readyz" }: CoterieFastifyOptions): Promise<void> {
   const isToldWhen = !hasEngine(join) || join.timeoutMs !== undefined;
   const joining = new Joining(isToldWhen ? join : { ...join, timeoutMs: ENGINE_TIMEOUT_MS });
-  app.addHook("preClose", () => Promise.resolve(joining.stop())); // Before it has joined: the service may close meanwhile.
+  // Add the hook before joining, since the service may be closed in the meantime.
+  app.addHook("preClose", () => Promise.resolve(joining.stop()));
   app.addHook("onClose", () => joining.close());
   const coordination = await joining.joined;
   app.decorate("coterie", coordination);
@@ -50,7 +68,10 @@ export async function coterie(app: FastifyHost, { join, readyPath = "/readyz" }:
   });
 }
 
-/** A service that may shut down before it has joined: then the join is aborted, and a member that joins after that leaves. */
+/**
+ * A member that is joining. If the service shuts down before it has joined, `join()` is aborted, and if the member
+ * joins anyway, it leaves again.
+ */
 class Joining {
   readonly joined: Promise<Coordination<Member | EngineMember>>;
   readonly #aborting = new AbortController();
@@ -63,7 +84,10 @@ class Joining {
     });
   }
 
-  /** As `Coordination.stop` does, where it has joined: a member whose signal is aborted leaves at once. */
+  /**
+   * Calls `Coordination.stop()` if the member has already joined. Aborting its signal instead would make it leave
+   * immediately.
+   */
   stop(): void {
     if (this.#coordination !== null) this.#coordination.stop();
     else this.#aborting.abort(new CoordinationError("member-left", "never-sent", "this process is shutting down"));
@@ -76,12 +100,12 @@ class Joining {
   }
 }
 
-/** By its own signal as well. What cannot be is left to `join()` to refuse. */
+/** Combines the caller's signal with `aborting`. `join()` rejects invalid options. */
 function abortedBy<O extends JoinOptions | EngineJoinOptions>(aborting: AbortSignal, options: O): O {
   if (!isObject(options)) return options;
   const { signal = aborting } = options;
   return { ...options, signal: signal instanceof AbortSignal ? AbortSignal.any([signal, aborting]) : signal };
 }
 
-// What it adds is the whole service's, not of a scope of its own: as the package fastify-plugin says it.
+// Applies the decoration to the whole service instead of a separate scope, as the package fastify-plugin does.
 Object.assign(coterie, { [Symbol.for("skip-override")]: true, [Symbol.for("fastify.display-name")]: "coterie" });

@@ -1,4 +1,4 @@
-/** Members in services, in virtual time, and what Fastify and NestJS make of them. */
+/** Checks the integrations: with plain services in virtual time, and with Fastify and NestJS. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
@@ -18,7 +18,7 @@ import "reflect-metadata";
 const folder = mkdtempSync(path(tmpdir(), "coterie-integrations-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A group of one, which has its majority by itself. */
+/** Returns options for a group with only one member, which is its own majority. */
 async function options(name: string) {
   const [port = 0] = await freePorts(1);
   return { id: 1, members: { 1: `127.0.0.1:${port}` }, dataDir: path(folder, name) };
@@ -29,7 +29,7 @@ const untilAborted = (signal: AbortSignal): Promise<void> =>
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
 
-test("one of three does the work; as its service shuts down, it is told, and another does it", async () => {
+test("one of three does the work; when its service shuts down, its signal is aborted, and another takes over", async () => {
   const log: string[] = [];
   const services = new Map<number, Coordination>();
   const world = simulate({
@@ -59,7 +59,7 @@ test("one of three does the work; as its service shuts down, it is told, and ano
   });
 });
 
-test("who has lost the majority is not ready, loses what it leads, and leads again", async () => {
+test("a member without a majority is not ready, loses its leadership, and leads again", async () => {
   const log: string[] = [];
   const services = new Map<number, Coordination>();
   const world = simulate({
@@ -81,7 +81,7 @@ test("who has lost the majority is not ready, loses what it leads, and leads aga
     world.partition([1], [2, 3]);
     while (log.length < 2) await world.sleep(50);
     while (services.get(1)?.health().ready === true) await world.sleep(50);
-    expect(services.get(1)?.health().why).toMatch(/no majority/);
+    expect(services.get(1)?.health().why).toMatch(/not a majority/);
     world.heal();
     while (log.length < 3) await world.sleep(50);
     expect(log).toEqual(["leads", "lost", "leads"]);
@@ -89,7 +89,7 @@ test("who has lost the majority is not ready, loses what it leads, and leads aga
   });
 });
 
-test("over an engine: ready while it keeps the session, led, and had by another as soon as this one closes", async () => {
+test("with an engine: ready while it has the session, leads, and another leads as soon as this one closes", async () => {
   const engine = new SimulatedEngine(5);
   await engine.run(async () => {
     const [a, b] = [new Coordination(await engine.join()), new Coordination(await engine.join())];
@@ -107,7 +107,7 @@ test("over an engine: ready while it keeps the session, led, and had by another 
     engine.isDown = true;
     while (log.length < 2) await engine.sleep(50);
     await engine.sleep(2_000);
-    expect(b.health()).toEqual({ ready: false, why: "has no session at simulated" });
+    expect(b.health()).toEqual({ ready: false, why: "has no session with simulated" });
     engine.isDown = false;
     while (log.length < 3) await engine.sleep(50);
     const [first, other] = log[2] === "a leads" ? [a, b] : [b, a];
@@ -119,7 +119,7 @@ test("over an engine: ready while it keeps the session, led, and had by another 
   });
 });
 
-test("work that is done is not done again, and what it throws while it leads is thrown", async () => {
+test("finished work is not repeated, and its errors while it leads are thrown", async () => {
   const thrown: unknown[] = [];
   let done = 0;
   const world = simulate({
@@ -142,7 +142,7 @@ test("work that is done is not done again, and what it throws while it leads is 
   });
 });
 
-test("Fastify: ready, led, and given back on close", async () => {
+test("Fastify: ready, leads, and releases on close", async () => {
   const app = Fastify();
   await app.register(coterie, { join: await options("fastify") });
   const coordination = (app as unknown as { coterie: Coordination }).coterie;
@@ -161,7 +161,7 @@ test("Fastify: ready, led, and given back on close", async () => {
 });
 
 describe("Fastify closes while it joins an engine", () => {
-  /** One that answers when the test says so. */
+  /** Creates an engine whose answers are controlled by the test. */
   function lateEngine() {
     const member = {
       engine: "late",
@@ -189,7 +189,7 @@ describe("Fastify closes while it joins an engine", () => {
     return late;
   }
 
-  test("the join is aborted where the plugin took too long, and the member of one that answers yet leaves", async () => {
+  test("the join is aborted after the plugin timeout, and a member of a late engine leaves", async () => {
     const late = lateEngine();
     const app = Fastify({ pluginTimeout: 20 });
     const own = new AbortController();
@@ -203,7 +203,7 @@ describe("Fastify closes while it joins an engine", () => {
     expect(late.hasLeft).toBe(true);
   });
 
-  test("its own signal aborts the join as well, and it gives up before Fastify does", async () => {
+  test("the caller's signal aborts the join as well, and it gives up before Fastify does", async () => {
     const late = lateEngine();
     const app = Fastify();
     const own = new AbortController();
@@ -225,7 +225,7 @@ describe("Fastify closes while it joins an engine", () => {
     other.answer();
   });
 
-  test("options that cannot be are refused as by join()", async () => {
+  test("invalid options are rejected as by join()", async () => {
     const app = Fastify();
     void app.register(coterie, { join: undefined } as unknown as CoterieFastifyOptions);
     await expect(app.ready()).rejects.toMatchObject({ name: "UsageError" });
@@ -233,11 +233,11 @@ describe("Fastify closes while it joins an engine", () => {
     const other = Fastify();
     const join = { ...(await options("signal")), signal: controller as unknown as AbortSignal };
     void other.register(coterie, { join });
-    await expect(other.ready()).rejects.toThrow("its signal is meant");
+    await expect(other.ready()).rejects.toThrow("pass its signal");
   });
 });
 
-test("NestJS: injected, led, and given back on close", async () => {
+test("NestJS: injected, leads, and releases on close", async () => {
   class App {}
   Module({ imports: [CoterieModule.forRoot(await options("nestjs"))] })(App);
   const app = await NestFactory.createApplicationContext(App, { logger: false });
@@ -270,7 +270,7 @@ describe("NestJS serves", () => {
     return { coordination, ask: async (path: string) => fetch(`${await app.getUrl()}/api${path}`) };
   }
 
-  test("at /readyz whether this process is ready, and no more as it shuts down", async () => {
+  test("at /readyz whether this process is ready, and no longer when it shuts down", async () => {
     const { coordination, ask } = await served("nestjs-ready");
     const [ready, up] = [await ask("/readyz"), healthIndicator(coordination)()];
     expect([ready.status, await ready.json()]).toEqual([200, { ready: true, why: null }]);
@@ -282,7 +282,7 @@ describe("NestJS serves", () => {
     expect(down).toEqual({ group: { status: "down", message: why } });
   });
 
-  test("the same at another path, or at none", async () => {
+  test("the same at another path, or not at all", async () => {
     const { ask } = await served("nestjs-other", { readyPath: "/health/ready" });
     expect([(await ask("/health/ready")).status, (await ask("/readyz")).status]).toEqual([200, 404]);
     const none = await served("nestjs-none", { readyPath: null });

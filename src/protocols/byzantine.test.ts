@@ -10,7 +10,7 @@ import { type ByzantineBehaviour, behaviours, byzantine } from "./byzantine.ts";
 import { extendedChangRoberts } from "./election/chang-roberts/extended-chang-roberts.ts";
 import { liesAbout } from "./lies.ts";
 
-/** Tells everybody a number with its history, and keeps what it is told. */
+/** Sends a number with its history to all peers, and keeps every number that it receives. */
 type Gossip = {
   state: { numbers: number[] };
   message: { type: "rumour"; number: number; history: number[] };
@@ -34,13 +34,13 @@ const gossip: Protocol<Gossip> = {
   properties: [
     {
       name: "truth",
-      claim: "nobody has been told a number over 1",
+      claim: "no node has received a number over 1",
       when: "always",
       holds: ({ alive, state }) => alive.every((node) => state(node).numbers.every((number) => number <= 1)),
     },
     {
       name: "news",
-      claim: "everybody is told something",
+      claim: "every node receives a number",
       when: "leadsTo",
       given: () => true,
       holds: ({ state }, node) => state(node).numbers.length > 0,
@@ -54,7 +54,7 @@ const at = (self: NodeId) => ({ self, peers: [0, 1, 2].filter((peer) => peer !==
 const liar = (behaviour: ByzantineBehaviour, node: NodeId = 0): Protocol<Gossip> =>
   byzantine(gossip, new Map([[node, behaviour]]));
 
-/** Everything that node 0 could send when it starts, over all choices. */
+/** Returns every message that node 0 may send when it starts, over all choices. */
 function possible(protocol: Protocol<Gossip>): Set<string> {
   const seen = new Set<string>();
   const prefixes: number[][] = [[]];
@@ -75,7 +75,7 @@ function possible(protocol: Protocol<Gossip>): Set<string> {
 }
 
 describe("a Byzantine node", () => {
-  it("mute: sends nothing, and still hears", () => {
+  it("mute: sends nothing but still receives", () => {
     expect(possible(liar("mute"))).toEqual(new Set(["[]"]));
     const protocol = liar("mute");
     const message = { type: "rumour", number: 1, history: [] } as const;
@@ -88,14 +88,14 @@ describe("a Byzantine node", () => {
     expect(state).toEqual({ numbers: [1] });
   });
 
-  it("equivocate: tells each receiver the truth, or it with one value another, never a number below 0", () => {
+  it("equivocate: sends each receiver the message or a copy with one value changed, never a number below 0", () => {
     const runs = [...possible(liar("equivocate"))].map((run) => JSON.parse(run) as [NodeId, Gossip["message"]][]);
     const told = new Set(runs.flatMap((run) => run.map(([, { number, history }]) => `${number} ${history.join(",")}`)));
     expect(told).toEqual(new Set(["1 0,5", "2 0,5", "0 0,5", "1 5", "1 0", "1 1,5", "1 0,6", "1 0,4", "1 0,5,5"]));
     expect(runs).toHaveLength(told.size ** 2);
   });
 
-  it("a liar of one's own: says one of what is given for the receiver", () => {
+  it("a custom lie: sends one of the given messages to the receiver", () => {
     const lie = (to: NodeId, message: { type: string }) =>
       to === 1 ? [] : [message, { type: "rumour", number: 9, history: [] }];
     expect(possible(liar({ lie }))).toEqual(
@@ -106,7 +106,7 @@ describe("a Byzantine node", () => {
     );
   });
 
-  it("replay: may say again what it has said, and says what it should", () => {
+  it("replay: sends the correct message and may resend earlier ones", () => {
     const runs = [...possible(liar("replay"))].map((run) => (JSON.parse(run) as [NodeId][]).map(([to]) => to));
     expect(runs.sort((a, b) => a.length - b.length)).toEqual([
       [1, 2],
@@ -114,7 +114,7 @@ describe("a Byzantine node", () => {
     ]);
   });
 
-  it("replay: and what it has heard", () => {
+  it("replay: may also resend messages that it received", () => {
     const protocol = liar("replay");
     const rumour = { type: "rumour", number: 8, history: [] } as const;
     const { state } = step(
@@ -132,7 +132,7 @@ describe("a Byzantine node", () => {
     ]);
   });
 
-  it("forge: never says what it should, and what it says is a message of the protocol", () => {
+  it("forge: never sends the correct message, but always a valid message of the protocol", () => {
     const runs = [...possible(liar("forge"))].map((run) => JSON.parse(run) as [NodeId, Gossip["message"]][]);
     const said = runs.flatMap((run) => run.map(([, message]) => message));
     expect(said.length).toBeGreaterThan(10);
@@ -146,7 +146,7 @@ describe("a Byzantine node", () => {
     ["flood", 1_000],
     [{ floods: 7 }, 7],
     [{ floods: 0 }, 0],
-  ] as const)("%j: says what it should, and in all %i messages besides", (behaviour, more) => {
+  ] as const)("%j: sends the correct messages, and %i more in all", (behaviour, more) => {
     const nodes = [0, 1, 2];
     const sim = simulation<Gossip>({
       protocol: gossip,
@@ -161,7 +161,7 @@ describe("a Byzantine node", () => {
     expect(sim.world.state(1).numbers.length + sim.world.state(2).numbers.length).toBe(4 + more);
   });
 
-  it("flood without an end goes on, and keeps no more than it did", () => {
+  it("an endless flood continues, and its memory does not grow", () => {
     const protocol = liar({ floods: null });
     let { state, effects } = step(protocol, at(0), protocol.init(0, [1, 2]), { kind: "start" });
     const size = JSON.stringify(state).length;
@@ -173,12 +173,12 @@ describe("a Byzantine node", () => {
     expect(JSON.stringify(state)).toHaveLength(size);
   });
 
-  it("goes on where its own algorithm finds that this cannot be; others do not", () => {
+  it("a Byzantine node survives a violation of its own invariants, a correct node does not", () => {
     const strict: Protocol<Gossip> = {
       ...gossip,
       receive: {
         rumour() {
-          throw new InvariantViolation("never", "this cannot be");
+          throw new InvariantViolation("never", "unreachable");
         },
       },
     };
@@ -187,11 +187,11 @@ describe("a Byzantine node", () => {
     for (const behaviour of behaviours) {
       const protocol = byzantine(strict, new Map([[0, behaviour]]));
       expect(() => step(protocol, at(0), protocol.init(0, [1, 2]), heard)).not.toThrow();
-      expect(() => step(protocol, at(2), protocol.init(2, [0, 1]), heard)).toThrow("this cannot be");
+      expect(() => step(protocol, at(2), protocol.init(2, [0, 1]), heard)).toThrow("unreachable");
     }
   });
 
-  it("alone, has nobody to lie to", () => {
+  it("does nothing when it has no peers", () => {
     for (const behaviour of behaviours) {
       const protocol = liar(behaviour);
       const { effects } = step(protocol, { self: 0, peers: [] }, protocol.init(0, []), { kind: "start" });
@@ -199,7 +199,7 @@ describe("a Byzantine node", () => {
     }
   });
 
-  it("withhold: keeps messages back, and sends what it kept back later, all of it once", () => {
+  it("withhold: holds messages back and sends each of them once, later", () => {
     fc.assert(
       fc.property(fc.nat(), (seed) => {
         const sim = simulation<Gossip>({
@@ -224,7 +224,7 @@ describe("a Byzantine node", () => {
     );
   });
 
-  it("lies when a timer fires and when it is told to, not only when it starts", () => {
+  it("lies on timeouts and commands as well, not only when it starts", () => {
     const protocol = liar("mute");
     for (const stimulus of [
       { kind: "timeout", timer: "again" },
@@ -234,7 +234,7 @@ describe("a Byzantine node", () => {
     expect(step(protocol, at(2), { numbers: [] }, { kind: "timeout", timer: "again" }).effects).toHaveLength(1);
   });
 
-  it("is not spoken of by the properties", () => {
+  it("is excluded from the properties", () => {
     const run = (node: NodeId, behaviour: ByzantineBehaviour) => {
       const sim = simulation<Gossip>({
         protocol: gossip,
@@ -249,11 +249,11 @@ describe("a Byzantine node", () => {
       sim.run();
       return sim.verdict().map(({ property }) => property);
     };
-    expect(run(1, "mute")).toEqual(["news"]); // Node 1 was told 7, node 2 nothing.
+    expect(run(1, "mute")).toEqual(["news"]); // Node 1 received 7, node 2 received nothing.
     expect(run(2, "mute")).toEqual(["truth", "news"]);
   });
 
-  it("makes a ring elect whoever it likes", () => {
+  it("makes a ring elect any node", () => {
     const ring = [0, 1, 2, 3];
     const lie = (_to: NodeId, message: { type: string }) => [{ ...message, type: "elected", id: 1 }];
     const sim = simulation({
@@ -270,12 +270,12 @@ describe("a Byzantine node", () => {
     expect(sim.violations.map(({ property }) => property)).toContain("E1 safety");
   });
 
-  it("has a behaviour that exists", () => {
+  it("rejects an unknown behavior", () => {
     expect(() => liar("rude" as "mute")).toThrow(
-      'expected the behaviour of node 0 to be one of mute, equivocate, replay, withhold, forge, flood, adversary, { lies }, { floods } or { lie }, got "rude"',
+      'expected the behavior of node 0 to be one of mute, equivocate, replay, withhold, forge, flood, adversary, { lies }, { floods } or { lie }, got "rude"',
     );
     for (const behaviour of [{ lies: -1 }, { floods: 0.5 }, { lie: 3 }, null, "toString"])
-      expect(() => liar(behaviour as "mute")).toThrow("expected the behaviour of node 0 to be one of");
+      expect(() => liar(behaviour as "mute")).toThrow("expected the behavior of node 0 to be one of");
   });
 });
 
@@ -313,7 +313,7 @@ const messages = fc.oneof(
   }),
 ) as fc.Arbitrary<Said>;
 
-it("every lie is a message of the protocol, none is the truth, none stands twice, and they are bounded", () => {
+it("lies are valid messages, differ from the correct one, are distinct, and are bounded in number", () => {
   fc.assert(
     fc.property(messages, fc.array(messages, { maxLength: 4 }), (message, seen) => {
       const lies = liesAbout(message, shape, seen, ctx);
@@ -326,7 +326,7 @@ it("every lie is a message of the protocol, none is the truth, none stands twice
   );
 });
 
-it("a value is changed by one, to what was seen, or to another of few", () => {
+it("a value changes by one, to a seen value, or to another member of a small set", () => {
   const said = liesAbout({ type: "kind", kind: "a", at: { x: 1 } } as Tagged, shape, [], ctx);
   expect(said).toEqual([
     { type: "kind", kind: "b", at: { x: 1 } },
@@ -341,7 +341,7 @@ it("a value is changed by one, to what was seen, or to another of few", () => {
   expect(new Set(numbers.map(({ word }) => word))).toEqual(new Set(["yes", "no"]));
 });
 
-it("of another it has the signatures that it has seen, of itself any", () => {
+it("uses only seen signatures of another node, but signs anything as itself", () => {
   const lies = liesAbout(ofAnother, shape, [], ctx) as (Said & { type: "said" })[];
   const votes = lies.map(({ vote: given }) => given);
   expect(votes.every((given) => isGenuine(ctx, vote, given))).toBe(true);
@@ -349,7 +349,7 @@ it("of another it has the signatures that it has seen, of itself any", () => {
   expect(votes.some(({ by, value }) => by === 1 && value === 8)).toBe(true);
 });
 
-it("lists are padded with what stands in them and with what was seen in such a place; they stay within their bounds", () => {
+it("lists grow by their own items and by items seen in such a list, within their bounds", () => {
   type Votes = { type: "votes"; votes: Signed<number>[]; best: Signed<number> | null };
   const votes = variants<Votes>({ votes: { votes: list(vote, 3), best: nullable(vote) } });
   const own = { by: 1, value: 7, signature: idealSignatures(1).sign('["vote",1,7]') };
@@ -360,15 +360,16 @@ it("lists are padded with what stands in them and with what was seen in such a p
     ctx,
   ) as Votes[];
   const lists = lies.map(({ votes: given }) => given.map(({ by }) => by).join());
-  expect(lists).toContain("2,2"); // One vote twice, as if there were two.
+  expect(lists).toContain("2,2"); // One vote, counted as two.
   expect(lists).toContain("2,1");
-  // What is null may be what was signed, and is not signed anew in another's name.
+  // A null may become a signed value that the node has seen. It never becomes a new signature in a different node's
+  // name.
   expect(new Set(lies.flatMap(({ best }) => best ?? []))).toEqual(new Set([own, ofAnother.vote]));
   const full = { type: "votes", votes: [own, own, own], best: null };
   for (const lie of liesAbout(full, votes, [], ctx) as Votes[]) expect(lie.votes.length).toBeLessThanOrEqual(3);
 });
 
-it("of a long message only as many lies are made as are kept", () => {
+it("a long message gets no more than the maximum number of lies", () => {
   type Many = { type: "many"; words: string[] };
   const many = variants<Many>({ many: { words: list(text(9), 100_000) } });
   const words = Array.from({ length: 20_000 }, (_, number) => `${number}`);

@@ -1,7 +1,7 @@
 /**
- * Nodes that lie. A protocol in, a protocol out: some of its nodes still run the algorithm, but what they send is
- * changed on its way out, as their behaviour says and as `ctx.choose` picks. So every driver runs liars like anything
- * else. The properties of the result speak of the correct nodes alone.
+ * Makes some nodes of a protocol Byzantine. All nodes run the same algorithm, but a Byzantine node changes its outgoing
+ * messages, depending on its behavior and on the values that `ctx.choose` picks. Drivers therefore run Byzantine nodes
+ * like any others. The wrapped protocol's properties apply only to correct nodes.
  */
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { clone, equal } from "../core/plain.ts";
@@ -10,74 +10,91 @@ import { type ShapeNode, variants } from "../core/shape.ts";
 import { changedContext } from "./contexts.ts";
 import { liesAbout, variationsOf } from "./lies.ts";
 
-/** Behaviours that are plain data. */
+/** A behavior described by plain data, without a function. */
 export type NamedBehaviour = Exclude<ByzantineBehaviour, { lie: unknown }>;
 
+/** How a Byzantine node deviates from its algorithm. */
 export type ByzantineBehaviour =
   | BehaviourName
-  /** `adversary` at most so many times in each of its lives: then it is honest, and there are finitely many runs. */
+  /**
+   * Like `adversary`, but with at most `lies` falsifications per incarnation of the node. After that, the node behaves
+   * correctly, so that runs are finite.
+   */
   | { readonly lies: number }
-  /** `flood` with so many messages in each of its lives; null: for ever. */
+  /** Like `flood`, but with this number of messages per incarnation of the node, or an unlimited number if null. */
   | { readonly floods: number | null }
-  /** Sends `to` one of these instead; nothing if there are none. */
+  /**
+   * A function that returns the alternatives to `message`. The node sends one of them to `to`, or nothing if the list
+   * is empty.
+   */
   | { readonly lie: (to: NodeId, message: Tagged) => readonly Tagged[] };
 
-/** How a node lies, by name, in simulator, checker and processes. What it signs it signs for itself alone. */
+/** The named behaviors, for the simulator, the checker and processes. A Byzantine node can sign only as itself. */
 export const behaviourSummaries = {
   mute: "sends nothing",
-  equivocate: "sends each receiver the message as it is, or with one of its values another",
-  replay: "sends what it should, and then perhaps what it has sent or received before",
-  withhold: "may keep a message back, and send it when something has reached it later",
-  forge: "sends in the place of each message another, made of what it has seen",
-  flood: "sends what it should, and all that it has seen again and again to everybody",
-  adversary:
-    "any of it, whenever it pleases: says anything in the place of a message, or nothing, and what it has seen unasked",
+  equivocate: "may change one value of a message, differently for each receiver",
+  replay: "sends correct messages, and may repeat messages that it sent or received",
+  withhold: "may delay a message until it has received another one",
+  forge: "replaces each message with one made of values that it has seen",
+  flood: "sends correct messages, and also resends every message that it has seen to all nodes",
+  adversary: "any of these at any time: replaces or drops messages, and sends messages of its own",
 } as const;
+/** The name of a Byzantine behavior. */
 export type BehaviourName = keyof typeof behaviourSummaries;
+/** The names of all behaviors. */
 export const behaviours = Object.keys(behaviourSummaries) as readonly BehaviourName[];
 
+/** Returns the name if it is a known behavior, otherwise undefined. */
 export const behaviourNamed = (name: string): BehaviourName | undefined => behaviours.find((each) => each === name);
 
-/** The same among real processes, which live on: there a flood does not end. */
+/** Returns the behavior to use in real processes. Because processes keep running, their flood has no limit. */
 export const onProcesses = (behaviour: BehaviourName): NamedBehaviour =>
   behaviour === "flood" ? { floods: null } : behaviour;
 
-/** How many messages a liar remembers, and how many it keeps back: its state stays bounded. */
+/**
+ * The maximum number of messages that a Byzantine node remembers, and the maximum that it withholds. The limits keep
+ * its state bounded.
+ */
 const MEMORY = 4;
-/** Of `flood` by name, which ends, so that runs do. */
+/** The number of messages that `flood` sends if the behavior is given by name. The limit keeps runs finite. */
 const FLOOD_MESSAGES = 1_000;
 const FLOOD_EVERY_MS = 10;
-/** To each peer, each time. */
+/** The number of messages to each peer per burst. */
 const FLOOD_BURST = 20;
 const FLOOD_TIMER = "byzantine";
 
 type Letter = { to: NodeId; message: Tagged };
-/** What a liar's state has besides the algorithm's own. */
+/** The state that a Byzantine node has in addition to its algorithm's state. */
 type Lying = { byzantine: Memory };
 type Memory = {
-  /** The last messages that it has sent or received, none twice. */
+  /** The latest distinct messages that the node has sent or received. */
   seen: Tagged[];
   kept: Letter[];
-  /** How often it may still lie; null: as often as it likes. */
+  /** The number of messages that the node may still falsify, or repeat in a flood. Null if unlimited. */
   left: number | null;
   isFlooding: boolean;
 };
-/** One behaviour: what it does where its algorithm sends, and before each step. */
+/** The implementation of one behavior: how it acts when the algorithm sends a message, and before each step. */
 type Way = {
   readonly remembers: boolean;
   readonly left: number | null;
   send(ctx: Context<Any>, memory: Memory, to: NodeId, message: Tagged, shape: ShapeNode): void;
   before?(ctx: Context<Any>, memory: Memory): void;
-  /** When its own timer has run out. */
+  /** Runs when the behavior's timer expires. */
   again?(ctx: Context<Any>, memory: Memory): void;
 };
 
-// Inside, tables are walked by name and messages are whatever the protocol says; the signatures keep callers honest.
+// Tables are looked up by name, and messages can have any type. The exported functions' signatures keep callers
+// type-safe.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 type Handler = (...args: Any[]) => void;
 
-/** @throws UsageError for a behaviour that is none. */
+/**
+ * Makes some nodes of a protocol Byzantine.
+ * @param liars the behaviors, keyed by node
+ * @throws UsageError if a behavior is unknown.
+ */
 export function byzantine<V extends Vocabulary>(
   protocol: Protocol<V>,
   liars: ReadonlyMap<NodeId, ByzantineBehaviour>,
@@ -85,7 +102,10 @@ export function byzantine<V extends Vocabulary>(
   const ways = new Map([...liars].map(([node, behaviour]) => [node, wayOf(node, behaviour)]));
   const shape = variants((protocol.shapes.message ?? {}) as Any);
 
-  /** The same handler; at a liar, with a context that lies. State and context are its first and its last argument. */
+  /**
+   * Wraps a handler so that Byzantine nodes get a context that falsifies messages. The handler's first argument is the
+   * state, and its last argument is the context.
+   */
   const wrap =
     (handler: Handler): Handler =>
     (...args) => {
@@ -98,7 +118,7 @@ export function byzantine<V extends Vocabulary>(
         way.before?.(ctx, memory);
         handler(...args.slice(0, -1), lyingContext(ctx, memory, way, shape));
       } catch (error) {
-        if (!(error instanceof InvariantViolation)) throw error; // What it has brought upon itself proves nothing.
+        if (!(error instanceof InvariantViolation)) throw error; // A Byzantine node may violate its own invariants.
       }
     };
   const wrapAll = (table: Record<string, Handler> | undefined): Record<string, Handler> | undefined =>
@@ -123,7 +143,7 @@ export function byzantine<V extends Vocabulary>(
   } as Protocol<V>;
 }
 
-/** A context whose messages are not what the handler says. What a liar tells itself is true. */
+/** Returns a context that changes outgoing messages. Messages that a Byzantine node sends to itself stay correct. */
 function lyingContext(ctx: Context<Any>, memory: Memory, way: Way, shape: ShapeNode): Context<Any> {
   const send = (to: NodeId, message: Tagged): void =>
     to === ctx.self ? ctx.send(to, message) : way.send(ctx, memory, to, message, shape);
@@ -197,7 +217,7 @@ const flood = (left: number | null): Way => ({
         spend(memory);
         ctx.send(peer, message);
       }
-    memory.isFlooding = memory.left !== 0 && memory.seen.length > 0; // Else the next step begins anew.
+    memory.isFlooding = memory.left !== 0 && memory.seen.length > 0; // Otherwise the next step starts a new flood.
     if (memory.isFlooding) ctx.setTimer(FLOOD_TIMER, FLOOD_EVERY_MS);
   },
 });
@@ -205,7 +225,7 @@ const flood = (left: number | null): Way => ({
 const adversary = (left: number | null): Way => ({
   remembers: true,
   left,
-  /** The message, none at all, or a lie. What it would have said it knows from now on. */
+  /** Sends the message, a false message, or nothing. In every case, the node remembers the correct message. */
   send(ctx, memory, to, message, shape) {
     const lies = memory.left === 0 ? [] : [null, ...liesAbout(message, shape, memory.seen, ctx)];
     const lie = lies.length > 0 && ctx.choose("lies", [false, true]) ? ctx.choose("lie", lies) : message;
@@ -213,7 +233,7 @@ const adversary = (left: number | null): Way => ({
     see(memory, message);
     if (lie !== null) ctx.send(to, lie);
   },
-  /** It may send anybody what it has seen, though its algorithm has nothing to send. */
+  /** May replay a previously seen message to any peer, even when the algorithm would send nothing. */
   before(ctx, memory) {
     if (memory.left === 0 || memory.seen.length === 0 || !ctx.choose("says more", [false, true])) return;
     spend(memory);
@@ -240,7 +260,7 @@ function spend(memory: Memory): void {
   if (memory.left !== null) memory.left -= 1;
 }
 
-/** @throws UsageError for a behaviour that is none. */
+/** @throws UsageError if the behavior is unknown. */
 function wayOf(node: NodeId, behaviour: ByzantineBehaviour): Way {
   const name = typeof behaviour === "string" ? behaviourNamed(behaviour) : undefined;
   if (name === "flood") return flood(FLOOD_MESSAGES);
@@ -253,7 +273,7 @@ function wayOf(node: NodeId, behaviour: ByzantineBehaviour): Way {
   throw new UsageError(
     "bad-behaviour",
     unexpected(
-      `the behaviour of node ${node}`,
+      `the behavior of node ${node}`,
       `one of ${behaviours.join(", ")}, { lies }, { floods } or { lie }`,
       behaviour,
     ),
@@ -262,7 +282,7 @@ function wayOf(node: NodeId, behaviour: ByzantineBehaviour): Way {
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** A property that does not look at liars. */
+/** Restricts the property to correct nodes. */
 function ofCorrectNodes<V extends Vocabulary>(property: Property<V>, liars: ReadonlyMap<NodeId, unknown>): Property<V> {
   const correct = (world: World<Any>): World<Any> => ({
     alive: world.alive.filter((node) => !liars.has(node)),

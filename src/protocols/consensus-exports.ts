@@ -1,4 +1,4 @@
-/** What `coterie/protocols` has of consensus. */
+/** The consensus algorithms that `coterie/protocols` exports. */
 export {
   type GeneralsOptions,
   type OralMessages,

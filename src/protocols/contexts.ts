@@ -1,14 +1,19 @@
 /**
- * Protocols around protocols: the same handlers with a context in which something is done otherwise. An order over another
- * multicast broadcasts through it; a liar sends what its handlers do not say.
+ * Functions that wrap a protocol so that its handlers, which stay unchanged, run with a context that behaves
+ * differently. For example, an ordering layer broadcasts through another multicast, and a Byzantine node sends messages
+ * that its handlers did not send.
  */
 import type { Context, NodeId } from "../core/protocol.ts";
 
-// Handlers are looked up by name and messages are whatever the protocol says; the signatures of callers keep them honest.
+// Handlers are looked up by name, and messages can have any type. The exported functions' signatures keep callers
+// type-safe.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 
-/** The context with some of what it does replaced. Drivers' contexts are classes, so that what they do is not to be spread. */
+/**
+ * Returns a copy of the context with some of its methods replaced. A spread would lose methods, because drivers'
+ * contexts are class instances.
+ */
 export function changedContext(ctx: Context<Any>, changes: Partial<Context<Any>>): Context<Any> {
   return {
     self: ctx.self,
@@ -27,7 +32,10 @@ export function changedContext(ctx: Context<Any>, changes: Partial<Context<Any>>
   };
 }
 
-/** A driver keeps one context for each node: so each is changed once. */
+/**
+ * Memoizes changed contexts. A driver uses the same context for a node throughout, so each context is changed only
+ * once.
+ */
 export function contexts(change: (ctx: Context<Any>) => Partial<Context<Any>>): (ctx: Context<Any>) => Context<Any> {
   const known = new WeakMap<object, Context<Any>>();
   return (ctx) => {
@@ -39,7 +47,7 @@ export function contexts(change: (ctx: Context<Any>) => Partial<Context<Any>>): 
   };
 }
 
-/** The same handlers, each with another context; `after` is called when one has come to its end. */
+/** Wraps the handlers so that they run with a different context. Calls `after` after each handler has returned. */
 export function withContext(
   protocol: Any,
   contextFor: (ctx: Context<Any>) => Context<Any>,
@@ -68,6 +76,5 @@ export function withContext(
   };
 }
 
-/** The table with each of its entries changed. */
 export const mapped = (table: object, change: (entry: Any) => Any): object =>
   Object.fromEntries(Object.entries(table).map(([name, entry]) => [name, change(entry)]));

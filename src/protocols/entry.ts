@@ -1,88 +1,105 @@
-/** What the registry says of an algorithm: one declaration, from which the forms follow in which it runs. */
+/** Registry entries, one per algorithm. All forms of an algorithm are derived from this one declaration. */
 import type { NodeId, Property, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { Family } from "./family.ts";
 import type { DeclaredPresentation } from "./headlines.ts";
 import { type Presentation, partIn } from "./presentation.ts";
 import { type AnyMaker, composed, defaulting, type System } from "./system.ts";
 
-/** Users of the registry handle every algorithm alike: the type bag is forgotten. */
+/** A protocol without its specific message types. Code that uses the registry treats all algorithms alike. */
 export type AnyProtocol = Protocol<Vocabulary>;
 type Maker = (options?: object) => AnyProtocol;
 
+/** Everything that the tools know about an algorithm. */
 export interface RegistryEntry {
-  /** One line for lists. */
+  /** A one-line description for lists. */
   readonly summary: string;
+  /** The problem that the algorithm solves, with its commands and results. */
   readonly family: Family;
-  /** What simulator and checker run: the algorithm as the book has it, with its workload. */
+  /** The form for the simulator and the checker: the textbook algorithm with the family's workload. */
   readonly model: Maker;
-  /** What runs on real processes: the algorithm with the parts that it needs there. */
+  /** The form for real processes: the algorithm with the parts that it needs in a process. */
   readonly node: Maker;
   /** Other models, by name. */
   readonly variants: Readonly<Record<string, Variant>>;
-  /** Whether it has to be started to do anything; others answer from rest, as if they had been running idly. */
+  /**
+   * Whether nodes do nothing until they are started. If false, they begin in the state of nodes that have been running
+   * and idle.
+   */
   readonly mustStart: boolean;
-  /** The options that put the nodes on a ring in this order; null where there is no ring. */
+  /**
+   * Returns the options that arrange the nodes on a ring in the given order. Null if the algorithm does not use a ring.
+   */
   readonly onRing: ((ring: readonly NodeId[]) => object) | null;
-  /** What the checker cannot see for itself in the `model` form. */
+  /** Hints that the checker cannot derive from the `model` form. */
   readonly check: CheckHints;
-  /** How its runs are shown to people. */
+  /** How runs of the algorithm are displayed. */
   readonly presentation: Presentation;
 }
 
+/** Hints for the checker about an algorithm. */
 export interface CheckHints {
-  /** The command that tells a node of another's crash. */
+  /** Returns the command that notifies a node of another node's crash. */
   readonly crashNotification?: (crashed: NodeId) => Tagged;
-  /** Fields that hold numbers which are only compared with each other and counted up, so that states repeat up to a shift. */
+  /**
+   * Names of counter fields. Because counters are only ever compared and incremented, the checker treats states as
+   * equal if they differ only by a shift of the counters.
+   */
   readonly counters?: readonly string[];
-  /** So many messages on their way (with free timers) or time-outs at most, unless somebody says otherwise: there is no end to them. */
+  /** The default bound on messages in flight (with free timers). Without a bound, the search would never end. */
   readonly maxInFlight?: number;
+  /** The default bound on timeouts, for the same reason. */
   readonly maxTimeouts?: number;
-  /** What timers may do, and whether crashes are noticed, unless somebody says otherwise. */
+  /** The default behavior of timers. */
   readonly timers?: "quiet" | "rounds";
+  /** The default for when crash notifications arrive: see `ModelOptions.crashNotifications`. */
   readonly crashNotifications?: "any" | "last";
-  /** The form that is explored unless somebody names another, where the plain one has too many runs. */
+  /** The variant that is checked by default, for algorithms whose plain form has too many runs. */
   readonly variant?: string;
 }
 
+/** A named alternative form of an algorithm. */
 export interface Variant {
+  /** A one-line description for lists. */
   readonly summary: string;
+  /** The form for the simulator and the checker. */
   readonly model: Maker;
-  /** Where it differs from the entry: whether it has to be started to do anything; false: it has been running for long. */
+  /** Overrides the entry's `mustStart`. False if the nodes have already been running for a long time. */
   readonly mustStart?: boolean;
-  /** As in the hints for the checker, where the variant has such fields, too. */
+  /** Overrides `counters` in the checker hints. */
   readonly counters?: readonly string[];
+  /** Overrides `crashNotification` in the checker hints. */
   readonly crashNotification?: CheckHints["crashNotification"];
-  /** Whether every run of it ends, so that the checker needs none of the bounds above. */
+  /** Set if every run ends, so that the checker needs none of the bounds in `CheckHints`. */
   readonly ends?: true;
 }
 
-/** What an entry says beside its algorithm. */
+/** The parts of an entry that follow from neither its family nor its algorithm. */
 interface Declaration {
-  /** What the deliveries of a multicast should keep, beside what all of them do. */
+  /** Ordering properties that a multicast's deliveries must satisfy, in addition to the common ones. */
   readonly orders?: readonly Property<never>[];
-  /** Whether the model has the failure detector, too; otherwise its driver tells nodes of crashes. */
+  /** Set if the model includes the failure detector. Otherwise, the driver notifies nodes of crashes. */
   readonly detects?: true;
-  /** Whether real processes have it. */
+  /** Set to false if real processes run without the failure detector. */
   readonly isDetectedInNodes?: false;
-  /** Defaults of the algorithm where there is a failure detector: without these options nobody tells it of suspicions. */
+  /** The algorithm's defaults when a failure detector is present. */
   readonly whereDetected?: object;
   readonly variants?: Readonly<Record<string, DeclaredVariant>>;
-  /** The textbook's algorithm, where what runs on real processes is hardened. */
+  /** The textbook algorithm, if real processes run a hardened version. */
   readonly model?: AnyMaker;
-  /** What runs on real processes, where that is something else. */
+  /** The algorithm for real processes, if it differs from the declared one. */
   readonly node?: AnyMaker;
   readonly mustStart?: boolean;
   readonly onRing?: RegistryEntry["onRing"];
   readonly check?: CheckHints;
-  /** Where its family's presentation does not do. */
+  /** Overrides of the family's presentation. */
   readonly shown?: DeclaredPresentation;
 }
 
-/** A variant is the entry with something in its place, or a model of its own. */
+/** A variant: the entry with some values replaced, or with a different model. */
 type DeclaredVariant = Omit<Variant, "model"> &
   Pick<Declaration, "orders" | "detects"> & { readonly algorithm?: AnyMaker | System; readonly model?: AnyMaker };
 
-/** @param algorithm alone, or the system in which it stands. */
+/** Creates a registry entry. @param algorithm the algorithm alone, or the system that contains it. */
 export function entry(
   family: Family,
   summary: string,
@@ -140,7 +157,7 @@ export function entry(
   } as RegistryEntry;
 }
 
-/** Its rule for positions speaks of the algorithm, which stands among other parts wherever it is run. */
+/** Adapts the position rule, which only handles the algorithm's own state, to states that consist of several parts. */
 function ofPart(presentation: Presentation, part: string): Presentation {
   const { position } = presentation;
   return {
@@ -152,11 +169,11 @@ function ofPart(presentation: Presentation, part: string): Presentation {
 const systemOf = ({ part }: Family, algorithm: AnyMaker | System): System =>
   typeof algorithm === "function" ? { parts: { [part]: algorithm }, wires: {}, algorithm: part } : algorithm;
 
-/** With the workload of its family, if that has one. */
+/** Adds the family's workload, if it has one. */
 const whole = (family: Family, system: System, orders: readonly Property<never>[] = []): AnyMaker =>
   family.withWorkload?.(system, orders) ?? plain(system);
 
-/** An algorithm that stands alone is no assembly. */
+/** Returns a function that creates the system. A system with a single part needs no assembly. */
 function plain(system: System): AnyMaker {
   const makers = Object.values(system.parts);
   return makers.length === 1 ? (makers[0] as AnyMaker) : composed(system);

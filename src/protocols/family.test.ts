@@ -14,14 +14,14 @@ const nobody = (): View => ({ role: "none" });
 const outcome = (family: Family, events: readonly Emitted[], view = nobody as (node: number) => View) =>
   family.outcome({ alive: [0, 1], events, view });
 
-describe("what comes out of", () => {
-  it("an election: whom each alive node takes for the leader", () => {
+describe("the outcome of", () => {
+  it("an election: the leader that each alive node follows", () => {
     const view = (node: number): View => ({ role: "follower", leader: node === 0 ? 1 : null });
     expect(outcome(election, [], view)).toEqual({ leader: { 0: 1, 1: null } });
     expect(outcome(election, [])).toEqual({ leader: { 0: null, 1: null } });
   });
 
-  it("a mutual exclusion: each use of the section, with its times and the token of its grant", () => {
+  it("a mutual exclusion: each use of the section, with its times and its fencing token", () => {
     const events = [
       says(1, 0, byPart("workload", { type: "needed" })),
       says(2, 1, byPart("workload", { type: "needed" })),
@@ -45,11 +45,11 @@ describe("what comes out of", () => {
     expect(outcome(multicast, events)).toEqual({ delivered: { 0: ["1.1"], 1: ["0.1", "1.1"] } });
   });
 
-  it("a consensus: what each node has decided", () => {
+  it("a consensus: the decision of each node", () => {
     expect(outcome(consensus, [says(1, 1, { type: "decided", value: "x" })])).toEqual({ decided: { 1: "x" } });
   });
 
-  it("a failure detector: who is suspected and has not been restored", () => {
+  it("a failure detector: the nodes that are suspected and not restored", () => {
     const events = [
       says(1, 0, { type: "suspected", node: 1 }),
       says(1, 1, { type: "suspected", node: 0 }),
@@ -60,7 +60,7 @@ describe("what comes out of", () => {
 });
 
 describe("the registry", () => {
-  it.each(protocolNames)("%s: the command of its family is one that its model form takes", (name) => {
+  it.each(protocolNames)("%s: : the model form accepts the command of its family", (name) => {
     const { family, model } = protocolNamed(name);
     const command = family.ask(0, 1);
     if (family.verb === null) expect(command).toBeNull();
@@ -68,7 +68,7 @@ describe("the registry", () => {
   });
 
   it.each(protocolNames.flatMap((name) => Object.keys(protocolNamed(name).variants).map((variant) => [name, variant])))(
-    "%s, variant %s: refuses options that it does not know, and takes those of its workload",
+    "%s, variant %s: rejects unknown options and accepts the options of its workload",
     (name, variant) => {
       const { family } = protocolNamed(name);
       const { model } = variantNamed(name, variant);
@@ -86,37 +86,36 @@ describe("the registry", () => {
     return [[name, model] as const, [`${name}, on processes`, node] as const];
   });
 
-  it.each(forms)(
-    "%s: refuses an unknown option, and for each option a wrong type and what is out of range",
-    (_, make) => {
-      const given = (path: readonly string[], value: unknown) =>
-        path.reduceRight<unknown>((inner, part) => ({ [part]: inner }), value) as object;
-      for (const { path, name, range } of declaredOptions(make)) {
-        const { above, min, below, max } = range;
-        const bounds = [above, min === undefined ? above : min - 1, below, max === undefined ? below : max + 1];
-        for (const value of [() => {}, ...bounds.filter((bound) => bound !== undefined)])
-          expect(() => make(given([...path, name], value))).toThrow(`${name} to be `);
-        expect(() => make(given([...path, "bogus"], 1))).toThrow("bogus to be absent");
-      }
-    },
-  );
+  it.each(forms)("%s: rejects unknown options, and for each option a wrong type and values out of range", (_, make) => {
+    const given = (path: readonly string[], value: unknown) =>
+      path.reduceRight<unknown>((inner, part) => ({ [part]: inner }), value) as object;
+    for (const { path, name, range } of declaredOptions(make)) {
+      const { above, min, below, max } = range;
+      const bounds = [above, min === undefined ? above : min - 1, below, max === undefined ? below : max + 1];
+      for (const value of [() => {}, ...bounds.filter((bound) => bound !== undefined)])
+        expect(() => make(given([...path, name], value))).toThrow(`${name} to be `);
+      expect(() => make(given([...path, "bogus"], 1))).toThrow("bogus to be absent");
+    }
+  });
 
-  it("names what is there where a name is not", () => {
-    expect(() => protocolNamed("paxxos")).toThrow(/^expected the protocol to be one of bully, byzantine-generals, /);
+  it("lists the known names when a name is unknown", () => {
+    expect(() => protocolNamed("paxxos")).toThrow(
+      /^expected the protocol to be a name listed by `coterie protocols`, /,
+    );
     expect(() => variantNamed("bully", "meek")).toThrow(
       'expected the variant to be one of extended, monitored, got "meek"',
     );
     expect(() => variantNamed("heartbeat", "meek")).toThrow(
-      'expected the variant to be absent: heartbeat has none, got "meek"',
+      'expected the variant to be omitted, since heartbeat has no variants, got "meek"',
     );
     expect(variantNamed("bully", "monitored").model().name).toBe("bully");
   });
 });
 
-describe.each(protocolNames)("the registry's line of %s", (name) => {
+describe.each(protocolNames)("the registry entry of %s", (name) => {
   const { model, node, variants } = protocolNamed(name);
 
-  it("has the algorithm in every form of it", () => {
+  it("has the algorithm in every form", () => {
     for (const [variant, form] of Object.entries(variants))
       expect([variant, form.model().name]).toEqual([variant, model().name]);
     expect(node().name).toBe(model().name);
@@ -125,10 +124,10 @@ describe.each(protocolNames)("the registry's line of %s", (name) => {
 
 const askedForMore = Object.entries(multicasts).filter(([, { variants }]) => Object.hasOwn(variants, "every-order"));
 
-describe.each(askedForMore)("%s, asked for every order", (_name, { model, variants }) => {
+describe.each(askedForMore)("%s, checked for every order", (_name, { model, variants }) => {
   const made = variants["every-order"]?.model();
 
-  it("sends the same messages, and only more is asked of its workload", () => {
+  it("sends the same messages; only its workload checks more", () => {
     expect(made?.shapes).toEqual(model().shapes);
     const asked = made?.properties.map(({ name }) => name) ?? [];
     expect(asked).toEqual(expect.arrayContaining(model().properties.map(({ name }) => name)));
@@ -137,7 +136,7 @@ describe.each(askedForMore)("%s, asked for every order", (_name, { model, varian
   });
 });
 
-it("is the SHA-256 of Node's crypto for any text, halves of surrogate pairs among them", () => {
+it("equals the SHA-256 of Node's crypto for any text, including unpaired surrogates", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 300 }), (text) => {
       expect(digest(text)).toBe(createHash("sha256").update(text).digest("hex"));

@@ -1,6 +1,6 @@
 /**
- * What algorithms of one family are asked to do, and what comes out of it, in the same words for all: command line,
- * scenarios, benchmarks and studio treat every algorithm of a family alike.
+ * Families of algorithms. The algorithms in a family share commands and results, so the command line, scenarios,
+ * benchmarks and the studio can treat them alike.
  */
 import type { NodeId, Property, Tagged, View } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
@@ -20,63 +20,85 @@ import { withMutexWorkload } from "./mutex/family/workload.ts";
 import type { Presentation } from "./presentation.ts";
 import type { AnyMaker, System } from "./system.ts";
 
+/** A family of algorithms that solve the same problem, such as elections. */
 export interface Family {
-  /** What the algorithm is called among the parts of a system. */
+  /** The algorithm's name among the parts of a system. */
   readonly part: string;
-  /** The system with the family's workload at every node; absent where initiators command the algorithm itself. */
+  /** Adds the family's workload to every node. Absent if the initiators' commands go directly to the algorithm. */
   withWorkload?(system: System, orders: readonly Property<never>[]): AnyMaker;
-  /** Whether real processes have the workload, too. */
+  /** Whether real processes run the workload as well. */
   readonly isUsedInNodes?: true;
+  /** The problem that the family solves, as the tools print it. */
   readonly name: "election" | "mutual exclusion" | "multicast" | "consensus" | "membership";
-  /** What initiators do, as in `--call 4`; null where there is nothing to do. */
+  /** The name of the command for initiators, as in `--call 4`. Null if the family has no such command. */
   readonly verb: "call" | "request" | "send" | "propose" | null;
-  /** The word for how often, where that means something. */
+  /** The unit of the repetition count. Null if the work cannot be repeated. */
   readonly count: "entries" | "messages" | "commands" | "transactions" | null;
-  /** The default initiators: the lowest alive node, or all. */
+  /** The default initiators: the live node with the lowest id, or all nodes. */
   readonly initiators: "lowest" | "all";
-  /** The command that makes a node do its work, so many times. Null where there is none. */
+  /** Returns the command that makes a node do its work `times` times. Null if the family has no such command. */
   ask(node: NodeId, times: number): Tagged | null;
-  /** The command that makes a node vote no, as in `--vote-no 2`; absent where nobody votes. */
+  /** Returns the command that makes a node vote no, as in `--vote-no 2`. Absent if nodes do not vote. */
   refuse?(): Tagged;
-  /** What a node, or a part of it, emits where the family's work is done, and how one says that nobody ever did. */
+  /**
+   * The event that a node or one of its parts emits when the work is done, and the text to print if the event never
+   * occurred.
+   */
   readonly done: { readonly event: string; readonly none: string };
+  /** Derives a run's result from its final state and events. */
   outcome(end: Ending): Outcome;
-  /** How its algorithms are shown, where one does not declare otherwise. */
+  /** Returns the family's presentation with an algorithm's overrides. */
   shown(declared?: DeclaredPresentation): Presentation;
 }
 
-/** How a run ended. */
+/** The final state of a run and its events. The outcome is derived from them. */
 export interface Ending {
+  /** The nodes that are alive at the end of the run, in ascending order. */
   readonly alive: readonly NodeId[];
+  /** Returns a live node's view. */
   view(node: NodeId): View;
-  /** What the nodes emitted, in the order of time, which is in milliseconds. */
+  /** The events of all nodes, ordered by time. */
   readonly events: readonly Emitted[];
 }
 
+/** An event that a node emitted, and when. */
 export interface Emitted {
+  /** The time in milliseconds. */
   readonly at: number;
+  /** The node that emitted the event. */
   readonly node: NodeId;
+  /** The event. Events from a part of an assembly are wrapped. */
   readonly event: Tagged;
 }
 
-/** Plain data, for people and machines. */
+/** The result of a run, as plain data. */
 export type Outcome =
+  /** Election: for each live node, the leader it follows, or null. */
   | { readonly leader: Readonly<Record<NodeId, NodeId | null>> }
+  /** Mutual exclusion: all uses of the critical section. */
   | { readonly entries: readonly Entry[] }
+  /** Multicast: the messages that each node delivered, in order. */
   | { readonly delivered: Readonly<Record<NodeId, readonly string[]>> }
+  /** Consensus: the value that each node decided, or the commands that it decided, in order. */
   | { readonly decided: Readonly<Record<NodeId, string | readonly string[]>> }
+  /** Failure detector: the nodes that each live node suspects. */
   | { readonly suspected: Readonly<Record<NodeId, readonly NodeId[]>> };
 
-/** One use of a critical section; null for what has not happened. Times in milliseconds. */
+/** One use of a critical section. Times are in milliseconds. A time is null if the step has not happened. */
 export interface Entry {
+  /** The node that used the section. */
   readonly node: NodeId;
+  /** When the node requested the section. */
   readonly requestedAt: number;
+  /** When the node entered. */
   readonly enteredAt: number | null;
+  /** When the node left. */
   readonly exitedAt: number | null;
-  /** The fencing token of the grant, where the algorithm gives one. */
+  /** The grant's fencing token. Null if the algorithm does not provide tokens. */
   readonly token: number | null;
 }
 
+/** Leader elections. */
 export const election: Family = {
   shown: electionShown,
   part: "election",
@@ -85,12 +107,13 @@ export const election: Family = {
   count: null,
   initiators: "lowest",
   ask: () => ({ type: "call" }),
-  done: { event: "elected", none: "nobody was elected" },
+  done: { event: "elected", none: "no node was elected" },
   outcome: ({ alive, view }) => ({
     leader: Object.fromEntries(alive.map((node) => [node, view(node).leader ?? null])),
   }),
 };
 
+/** Mutual exclusion. */
 export const mutualExclusion: Family = {
   shown: mutexShown,
   part: "mutex",
@@ -101,7 +124,7 @@ export const mutualExclusion: Family = {
   count: "entries",
   initiators: "all",
   ask: (_node, times) => toWorkload({ type: "use", entries: times }),
-  done: { event: "entered", none: "nobody entered" },
+  done: { event: "entered", none: "no node entered" },
   outcome({ events }) {
     const entries: { -readonly [K in keyof Entry]: Entry[K] }[] = [];
     const open = (of: NodeId): (typeof entries)[number] | undefined =>
@@ -120,6 +143,7 @@ export const mutualExclusion: Family = {
   },
 };
 
+/** Reliable and ordered multicast. */
 export const multicast: Family = {
   shown: multicastShown,
   part: "multicast",
@@ -140,6 +164,7 @@ export const multicast: Family = {
   },
 };
 
+/** Consensus on one value. */
 export const consensus: Family = {
   shown: consensusShown,
   part: "consensus",
@@ -159,10 +184,10 @@ export const consensus: Family = {
   },
 };
 
-/** A consensus to which everybody brings a value. */
+/** Consensus on one of the values that all nodes propose. */
 export const consensusOfAll: Family = { ...consensus, initiators: "all" };
 
-/** Consensus on one command after the other: what is decided is a list. */
+/** Consensus on a sequence of commands. The decision is a list. */
 export const replicatedLog: Family = {
   ...consensus,
   part: "log",
@@ -177,7 +202,7 @@ export const replicatedLog: Family = {
       const { type, command } = unwrapped(event) as { type: string; command?: Command };
       if (type !== "decided" || command === undefined) continue;
       const { client, sequence, operation } = command;
-      // What is decided twice, or told anew after a restart, is applied once.
+      // A command may be decided twice, or reported again after a restart, but is applied only once.
       const of = decided[node];
       if (of !== undefined && !of.has(`${client}.${sequence}`)) of.set(`${client}.${sequence}`, operation);
     }
@@ -185,7 +210,7 @@ export const replicatedLog: Family = {
   },
 };
 
-/** A consensus in which everybody has a veto. */
+/** Consensus on a transaction that every node can veto. */
 export const atomicCommit: Family = {
   ...consensus,
   part: "commit",
@@ -194,7 +219,7 @@ export const atomicCommit: Family = {
   refuse: () => ({ type: "refuse" }),
 };
 
-/** The same by a system that has a log: its part `commit` is asked. */
+/** Atomic commit on a replicated log. The commands go to the `commit` part. */
 export const replicatedAtomicCommit: Family = {
   ...atomicCommit,
   isUsedInNodes: true,
@@ -204,12 +229,14 @@ export const replicatedAtomicCommit: Family = {
     const decided: Record<NodeId, string> = {};
     for (const { node, event } of events) {
       const { type, value } = unwrapped(event);
-      if (type === "decided" && typeof value === "string") decided[node] = value; // The log decides, too.
+      // The log part also emits `decided` events.
+      if (type === "decided" && typeof value === "string") decided[node] = value;
     }
     return { decided };
   },
 };
 
+/** Failure detection. */
 export const membership: Family = {
   shown: membershipShown,
   part: "membership",
@@ -218,7 +245,7 @@ export const membership: Family = {
   count: null,
   initiators: "all",
   ask: () => null,
-  done: { event: "suspected", none: "nobody was suspected" },
+  done: { event: "suspected", none: "no node was suspected" },
   outcome({ alive, events }) {
     const suspected: Record<NodeId, Set<NodeId>> = Object.fromEntries(alive.map((node) => [node, new Set()]));
     for (const { node, event } of events) {
@@ -230,5 +257,5 @@ export const membership: Family = {
   },
 };
 
-/** The model of a mutual exclusion or multicast has a part `workload` at every node. */
+/** Wraps a command for the `workload` part, which every node in a mutual exclusion or multicast model has. */
 const toWorkload = (command: object): Tagged => ({ type: "workload", body: command }) as Tagged;

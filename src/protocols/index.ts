@@ -1,6 +1,11 @@
-/** The registry: one line per algorithm. Command line, simulator, studio and benchmarks read it. */
+/**
+ * All textbook algorithms, and the registry that lists them by name.
+ *
+ * @module coterie/protocols
+ */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Tagged } from "../core/protocol.ts";
+import { suggestion } from "../core/suggestion.ts";
 import { oralMessages } from "./consensus/byzantine-generals/byzantine-generals.ts";
 import { signedMessages } from "./consensus/byzantine-generals/signed-messages.ts";
 import { cheapPaxos } from "./consensus/cheap-paxos/cheap-paxos.ts";
@@ -35,28 +40,28 @@ import { services } from "./services.ts";
 import { settled } from "./system.ts";
 
 const onRealProcesses = {
-  summary: "with the failure detector that real processes have",
+  summary: "with the failure detector that real processes use",
   detects: true,
 } as const;
 
 const told = (node: NodeId): Tagged => ({ type: "suspect", node }) as Tagged;
 
-/** What is said again and again: that a lease is renewed. */
+/** Periodic messages that renew leases. */
 const leases = ["coordinator", "confirm", "renew", "confirmed"];
 
 const registry: Readonly<Record<string, RegistryEntry>> = {
-  bully: entry(election, "the alive node with the highest id leads", monitored(extendedBully), {
+  bully: entry(election, "the live node with the highest id leads", monitored(extendedBully), {
     model: bully,
     variants: {
       extended: { summary: "with resignation, ranks and self-correction" },
-      monitored: { summary: "the same, with the failure detector that real processes have", detects: true },
+      monitored: { summary: "the same, with the failure detector that real processes use", detects: true },
     },
     check: { crashNotification: told },
     shown: { periodic: ["alive", "beat"] },
   }),
   "byzantine-generals": entry(
     consensus,
-    "a commander's order reaches all loyal generals, though some lie: majorities over all paths, or signatures",
+    "all loyal generals agree on a commander's order despite traitors: majorities over all paths, or signatures",
     oralMessages,
     {
       variants: {
@@ -69,11 +74,11 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   ),
   "chang-roberts": entry(
     election,
-    "on a ring, the highest id comes back to its node and leads",
+    "on a ring, the highest id comes back to its own node, which becomes the leader",
     monitored(extendedChangRoberts),
     {
       variants: {
-        textbook: { summary: "the paper's: no rounds, no ranks, nobody resigns or crashes", model: changRoberts },
+        textbook: { summary: "as in the paper: no rounds, ranks, resignation or crashes", model: changRoberts },
         monitored: onRealProcesses,
       },
       onRing: (ring) => ({ ring }),
@@ -83,7 +88,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   ),
   "cheap-paxos": entry(
     replicatedLog,
-    "f + 1 main nodes decide on commands; f auxiliaries help only when one of them has failed",
+    "f + 1 main nodes decide commands; f auxiliary nodes participate only after a main node has failed",
     cheapPaxos,
     {
       mustStart: true,
@@ -91,15 +96,15 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: ballotLog,
     },
   ),
-  "epoch-bully": entry(election, "bully with a majority's votes: one leader per epoch", monitored(epochBully), {
+  "epoch-bully": entry(election, "bully with majority votes: one leader per epoch", monitored(epochBully), {
     isDetectedInNodes: false,
     variants: {
       bounded: {
-        summary: "requests votes without a pre-vote, calls once and does not renew: every run ends, for the checker",
+        summary: "no pre-vote, one election, no renewals: every run terminates, for the checker",
         algorithm: boundedEpochBully,
         ends: true,
       },
-      whole: { summary: "pre-votes, later elections and renewals included" },
+      whole: { summary: "includes pre-votes, later elections and renewals" },
     },
     mustStart: true,
     check: { variant: "bounded", maxTimeouts: 1 },
@@ -111,12 +116,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   }),
   "fast-paxos": entry(
     replicatedLog,
-    "commands go straight to the acceptors: decided after two delays, unless they collide",
+    "commands go directly to the acceptors and are decided after two message delays unless they collide",
     fastPaxos,
     {
       variants: {
         uncoordinated: {
-          summary: "after a collision acceptors pick for themselves: a delay less than with the coordinator",
+          summary: "the acceptors resolve collisions themselves, one message delay faster than the coordinator",
           algorithm: settled(fastPaxos, { recovery: "uncoordinated" }),
         },
       },
@@ -127,7 +132,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   ),
   "generalized-paxos": entry(
     replicatedLog,
-    "an order for commands that interfere only: those that commute are decided after two delays, whatever else goes on",
+    "orders only interfering commands; commuting commands are decided after two message delays regardless of concurrent ones",
     generalizedPaxos,
     {
       orders: clientOrders,
@@ -136,14 +141,14 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: { term: "round", labels: { propose: [], accepted: ["round"] }, periodic: ["heartbeat"] },
     },
   ),
-  heartbeat: entry(membership, "suspects whoever has not been heard of for too long", heartbeat, {
+  heartbeat: entry(membership, "suspects nodes whose heartbeats do not arrive in time", heartbeat, {
     mustStart: true,
     check: { maxTimeouts: 4 },
     shown: { periodic: ["alive", "beat"] },
   }),
   "multi-paxos": entry(
     replicatedLog,
-    "a proposer that stays: its ballot is promised once for all slots, then one round trip a command",
+    "a stable leader gets promises for all slots at once; after that, each command takes one round trip",
     multiPaxos,
     {
       mustStart: true,
@@ -154,12 +159,13 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
     variants: {
       "distinguished-learner": {
-        summary: "acceptors tell the proposer alone, which tells the learners: 5(N − 1) messages",
+        summary: "acceptors answer only the proposer, which notifies the learners: 5(N − 1) messages",
         algorithm: settled(paxos, { acceptorsTell: "proposer" }),
         counters: ["round"],
       },
       duelling: {
-        summary: "without back-off: who is refused tries again at once; two proposers may refuse each other for ever",
+        summary:
+          "without back-off: a refused proposer retries at once, so two proposers may preempt each other forever",
         algorithm: settled(paxos, { backsOff: false }),
         counters: ["round"],
       },
@@ -181,16 +187,16 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   }),
   pbft: entry(
     replicatedLog,
-    "a primary orders signed requests; 2f + 1 of 3f + 1 replicas agree on each, though f of them lie",
+    "a primary orders signed requests; 2f + 1 of 3f + 1 replicas agree on each, despite f Byzantine replicas",
     pbft,
     {
       variants: {
         bounded: {
-          summary: "one view change, nothing is sent again: every run ends, for the checker",
+          summary: "one view change, no retransmissions: every run terminates, for the checker",
           algorithm: settled(pbft, { lastView: 1, statusMs: 0, retransmitMs: 0 }),
         },
         "client-apart": {
-          summary: "the node with the highest id is a client only, which waits for f + 1 equal replies",
+          summary: "the node with the highest id is only a client and waits for f + 1 matching replies",
           algorithm: settled(pbft, { clients: 1 }),
         },
       },
@@ -207,17 +213,17 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   ),
   raft: entry(
     replicatedLog,
-    "an elected leader orders all commands in its log; what a majority has is committed",
+    "an elected leader orders all commands in its log; an entry is committed once a majority stores it",
     raft,
     {
       variants: {
         bounded: {
-          summary: "two terms, no pre-vote and no heartbeats: elections end, for the checker",
+          summary: "two terms, no pre-vote, no heartbeats: elections terminate, for the checker",
           algorithm: boundedRaft,
         },
         lecture: {
           summary:
-            "as a lecture has it: elects the node that noticed first, whatever its log; committed entries are lost",
+            "as taught in a lecture: elects the first node to time out regardless of its log, so committed entries are lost",
           algorithm: settled(boundedRaft, { checksLog: false }),
         },
       },
@@ -228,12 +234,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   ),
   "replicated-commit": entry(
     replicatedAtomicCommit,
-    "two-phase commit whose votes stand in a replicated log: a crash of the coordinator blocks nobody",
+    "two-phase commit with votes in a replicated log: a coordinator crash does not block the participants",
     replicatedCommitSystem,
     {
       variants: {
         bounded: {
-          summary: "on a log in which elections end, for the checker",
+          summary: "on a log whose elections terminate, for the checker",
           algorithm: {
             ...replicatedCommitSystem,
             parts: { ...replicatedCommitSystem.parts, log: boundedRaft },
@@ -245,18 +251,23 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: { labels: raftLog.labels ?? {}, periodic: raftLog.periodic ?? [] },
     },
   ),
-  ring: entry(election, "a list of who is alive goes round a ring, then who leads", monitored(extendedRing), {
-    variants: {
-      textbook: { summary: "the book's: no receipts, no numbers, nobody resigns", model: ring },
-      monitored: onRealProcesses,
+  ring: entry(
+    election,
+    "a list of live nodes circulates on a ring, followed by the name of the leader",
+    monitored(extendedRing),
+    {
+      variants: {
+        textbook: { summary: "as in the textbook: no receipts, no election numbers, no resignation", model: ring },
+        monitored: onRealProcesses,
+      },
+      onRing: (ring) => ({ ring }),
+      check: { crashNotification: told },
+      shown: { topology: "ring", labels: { election: ["list"], received: ["of"], coordinator: ["list"] } },
     },
-    onRing: (ring) => ({ ring }),
-    check: { crashNotification: told },
-    shown: { topology: "ring", labels: { election: ["list"], received: ["of"], coordinator: ["list"] } },
-  }),
+  ),
   "two-phase-commit": entry(
     atomicCommit,
-    "a coordinator asks all to vote; only if all vote yes the transaction commits; a crash of the coordinator blocks",
+    "the transaction commits only if all nodes vote yes; a coordinator crash blocks the participants",
     twoPhaseCommit,
     {
       check: { maxInFlight: 4 },
@@ -276,27 +287,31 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   // coterie new: election, consensus, membership
 };
 
+/** The names of all registered algorithms, such as `raft`. Pass a name to `protocolNamed()`. */
 export const protocolNames = Object.keys(registry);
 
-/** @throws UsageError for a name that is not in the registry. */
+/** Returns an algorithm's registry entry. @throws UsageError if the registry does not contain the name. */
 export function protocolNamed(name: string): RegistryEntry {
   const found = Object.hasOwn(registry, name) ? registry[name] : undefined;
   if (found === undefined)
-    throw new UsageError("unknown-protocol", unexpected("the protocol", `one of ${protocolNames.join(", ")}`, name));
+    throw new UsageError(
+      "unknown-protocol",
+      `${unexpected("the protocol", "a name listed by `coterie protocols`", name)}${suggestion(name, protocolNames)}`,
+    );
   return found;
 }
 
-/** @throws UsageError for a name that is not among the variants. */
+/** Returns a variant of an algorithm by name. @throws UsageError if the algorithm has no such variant. */
 export function variantNamed(protocol: string, variant: string): Variant {
   const { variants } = protocolNamed(protocol);
   const found = Object.hasOwn(variants, variant) ? variants[variant] : undefined;
   if (found !== undefined) return found;
   const names = Object.keys(variants);
-  const wanted = names.length === 0 ? `absent: ${protocol} has none` : `one of ${names.join(", ")}`;
-  throw new UsageError("unknown-variant", unexpected("the variant", wanted, variant));
+  const wanted = names.length === 0 ? `omitted, since ${protocol} has no variants` : `one of ${names.join(", ")}`;
+  throw new UsageError("unknown-variant", `${unexpected("the variant", wanted, variant)}${suggestion(variant, names)}`);
 }
 
-/** Whether a form of a protocol has to be started to do anything. */
+/** Whether nodes that run this form of an algorithm do nothing until they receive a start command. */
 export function hasToStart(protocol: string, variant: string | null = null): boolean {
   const entry = protocolNamed(protocol);
   return (variant === null ? undefined : variantNamed(protocol, variant).mustStart) ?? entry.mustStart;

@@ -1,55 +1,65 @@
 /**
- * Checks of the options that callers of the public API give, before anything starts.
- * Every refusal is a `UsageError` with the message "expected X of call() to be Y, got Z".
+ * Validates the options passed to public API calls before anything starts. Every rejection is a `UsageError` with the
+ * message "expected X of call() to be Y, got Z".
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 
-/** What one option may be; `wanted` ends the sentence "expected X of call() to be …". */
+/** A constraint on one option. `wanted` completes the sentence "expected X of call() to be …". */
 export interface Rule {
   readonly wanted: string;
   accepts(value: unknown): boolean;
-  /** Whether it may not be left out. */
+  /** Whether the option is required. */
   readonly isNeeded?: true;
-  /** A description of a value whose JSON does not show what it is. */
+  /** Returns a description of a value if its JSON would not be helpful. */
   shown?(value: unknown): string | undefined;
 }
 
-/** One for each option there is, so that none goes unchecked. */
+/** One rule per option, so that no option is left unchecked. */
 export type Rules<O> = { readonly [K in keyof Required<O>]: Rule };
 
+/** Accepts true or false. */
 export const flag: Rule = { wanted: "true or false", accepts: (value) => typeof value === "boolean" };
+/** Accepts a whole number of 0 or more. */
 export const natural: Rule = {
   wanted: "a whole number of 0 or more",
   accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
 };
+/** Accepts a function. */
 export const callback: Rule = { wanted: "a function", accepts: (value) => typeof value === "function" };
 const isId = (value: unknown): boolean => natural.accepts(value);
+/** Accepts a list of node ids. */
 export const ids: Rule = {
   wanted: "whole numbers of 0 or more",
   accepts: (value) => Array.isArray(value) && value.every(isId),
 };
+/** Accepts a list of one or more different node ids. */
 export const nodes: Rule = {
-  wanted: "different whole numbers of 0 or more, at least one",
+  wanted: "one or more different whole numbers of 0 or more",
   accepts: (value) =>
     Array.isArray(value) && value.length > 0 && value.every(isId) && new Set(value).size === value.length,
 };
+/** Accepts a protocol. */
 export const protocol: Rule = {
   wanted: "a protocol: an object with a name, init() and properties",
   accepts: (value) => isObject(value) && typeof (value as { name?: unknown }).name === "string" && "init" in value,
 };
+/** Accepts an object. */
 export const fields: Rule = { wanted: "an object", accepts: isObject };
 
+/** Accepts one of the given strings. */
 export const oneOf = (...words: readonly string[]): Rule => ({
   wanted: `one of ${words.join(", ")}`,
   accepts: (value) => words.includes(value as string),
 });
+/** Makes an option required. */
 export const needed = (rule: Rule): Rule => ({ ...rule, isNeeded: true });
 
 /**
- * A misspelt option would be ignored: `acquire({ timeout: 5 })` would wait forever.
- * @param call as the caller wrote it, such as `acquire`.
- * @param path of options inside others, such as `limits`.
- * @throws UsageError that names the first wrong option, and the call.
+ * Checks the options passed to a call. Without this check, a misspelled option would be ignored, and `acquire({
+ * timeout: 5 })` would wait forever.
+ * @param call the name of the call, such as `acquire`.
+ * @param path the path to nested options, such as `limits`.
+ * @throws UsageError naming the first invalid option and the call.
  */
 export function requireOptions<O extends object>(call: string, given: unknown, rules: Rules<O>, path = ""): void {
   if (!isObject(given))
@@ -62,7 +72,7 @@ export function requireOptions<O extends object>(call: string, given: unknown, r
   }
 }
 
-/** @throws UsageError that names `what`. */
+/** Checks one value. @throws UsageError naming `what`. */
 export function requireRule(what: string, value: unknown, rule: Rule): void {
   if (!isKept(rule, value)) throw refusal(what, rule.wanted, rule.shown?.(value) ?? value);
 }
@@ -76,13 +86,13 @@ const refusal = (what: string, wanted: string, got: unknown): UsageError =>
 function unknownOption(call: string, path: string, stray: string, known: readonly string[]): UsageError {
   const whose = path === "" ? `the options of ${call}()` : `the options in ${path} of ${call}()`;
   const near = nearest(stray, known);
-  // An algorithm's own options are one level down.
-  const inner = known.includes("options") ? `; options of the algorithm are written options: { ${stray} }` : "";
-  const hint = near === null ? inner : `: ${near} is meant?`;
+  // The unknown option may belong to the algorithm, which has its options one level deeper.
+  const inner = known.includes("options") ? `; set the algorithm's options with options: { ${stray} }` : "";
+  const hint = near === null ? inner : `; did you mean ${near}?`;
   return new UsageError("bad-option", `${unexpected(whose, `among ${known.join(", ")}`, stray)}${hint}`);
 }
 
-/** The known word that a slip of the pen, or half a word, may stand for; null if none is near. */
+/** Returns the known word that a misspelled or truncated word was probably meant to be. Null if none is close. */
 function nearest(stray: string, known: readonly string[]): string | null {
   const wanted = stray.toLowerCase();
   const rated = known.map((word) => {
@@ -94,7 +104,7 @@ function nearest(stray: string, known: readonly string[]): string | null {
   return best !== undefined && best.distance <= Math.max(1, stray.length / 3) ? best.word : null;
 }
 
-/** How many letters have to be inserted, left out or changed. */
+/** Returns the number of letters that must be inserted, deleted or changed to get from one word to the other. */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...from].entries()) {
@@ -106,6 +116,7 @@ function distance(from: string, to: string): number {
   return row[to.length] ?? 0;
 }
 
+/** Whether a value is an object other than an array. */
 export function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,32 +1,34 @@
 /**
- * Leases without a clock that anybody shares. The leader arms a timer when it *sends* a round of renewals; a node that
- * confirms the round binds itself when it *receives* it, so later, for a time that is longer by what clocks may drift. So
- * the leader's timer runs out first, however long the messages travel.
+ * Functions for leases without a shared clock. The leader starts a timer when it *sends* a round of renewals. A node
+ * that confirms the round is bound from when it *receives* the round, which is later, and for a longer time, which
+ * allows for clock drift. The leader's timer therefore expires first, no matter how long messages take.
  */
 import { real } from "../core/shape.ts";
 import { option, positive, type Refuse, type ValuesOf } from "./options.ts";
 
-/** Two timers take turns, so that the certainty of one round lasts while the next is on its way. */
+/** Two timers alternate, so that one round's lease keeps running while the next round is in progress. */
 export type LeaseTimer = "leaseEven" | "leaseOdd";
 
+/** Returns the timer for a round. Consecutive rounds use different timers. */
 export const leaseTimer = (round: number): LeaseTimer => (round % 2 === 0 ? "leaseEven" : "leaseOdd");
 
 /**
- * How long a node that confirms is bound. A clock may be slow or fast by `drift`, a share of its speed: a lease on the
- * slowest clock ends no later than this on the fastest.
+ * Returns how long a node that confirms is bound. A clock may run too slow or too fast by `drift`, a fraction of its
+ * speed. A lease timed by the slowest clock ends no later than this duration timed by the fastest clock.
  */
 export const boundMs = (leaseMs: number, drift: number): number => Math.ceil((leaseMs * (1 + drift)) / (1 - drift));
 
-/** The options of an algorithm with leases. */
+/** Declares the options for an algorithm that uses leases. */
 export const leaseOptions = (leaseMs: number, renewMs: number) => ({
-  leaseMs: positive(leaseMs, "how long a leader or holder is certain after it has asked for or renewed its lease"),
-  renewMs: positive(renewMs, "the time between renewals, less than `leaseMs`"),
-  drift: option(real, 0.05, "the share of its speed by which a clock may be wrong", { min: 0, below: 1 }),
+  leaseMs: positive(leaseMs, "the duration of a lease, measured from the request to acquire or renew it"),
+  renewMs: positive(renewMs, "the renewal interval, less than `leaseMs`"),
+  drift: option(real, 0.05, "the maximum relative error in a clock's speed", { min: 0, below: 1 }),
 });
 
+/** The values of the lease options. */
 export type LeaseOptions = ValuesOf<ReturnType<typeof leaseOptions>>;
 
-/** A lease is renewed before it ends. @throws UsageError */
+/** Checks that leases are renewed before they expire. @throws UsageError if `renewMs` is not less than `leaseMs`. */
 export function requireLease({ leaseMs, renewMs }: LeaseOptions, refuse: Refuse<LeaseOptions>): void {
   if (renewMs >= leaseMs) refuse("renewMs", `a number below leaseMs, which is ${leaseMs}`);
 }

@@ -1,7 +1,8 @@
 /**
- * What a lying node may say in the place of a message: messages that it has seen, and the message with one of its values
- * changed. Values come from what it has seen and from the shape, so a lie is always a message of the protocol, and there
- * are finitely many. A signed value is its own to make anew, or one that it has seen: it cannot sign as another.
+ * Generates the messages that a Byzantine node may send in place of the correct one: messages that it has seen, and the
+ * correct message with one value changed. The changed values come from seen messages and from the shape, so every false
+ * message is well-formed and the number of choices is finite. A Byzantine node can re-sign its own values and reuse
+ * signed values that it has seen, but it cannot forge another node's signature.
  */
 import { entriesIn, type PerNode } from "../core/per-node.ts";
 import { canonical } from "../core/plain.ts";
@@ -9,27 +10,37 @@ import type { Tagged } from "../core/protocol.ts";
 import { problem, type ShapeNode } from "../core/shape.ts";
 import { type Signed, type Signer, sign } from "../core/signatures.ts";
 
-/** More than these are left out, the last first. */
+/** The maximum number of false messages. Any others are dropped. */
 const MAX_LIES = 64;
-/** Of numbers and of texts that were seen, as many of each are tried in a place. */
+/** The maximum number of previously seen numbers or strings to try for each value. */
 const MAX_TRIED = 4;
 
-/** What was seen in places of one kind, by canonical text: of signed values those that are signed as the same. */
+/**
+ * Seen values, grouped by kind and keyed by their canonical text. Values signed for the same purpose have the same
+ * kind.
+ */
 type Seen = Map<string | ShapeNode, Map<string, unknown>>;
 
-/** @param shape of all messages @param seen the messages that it knows */
+/**
+ * Returns alternatives to a message.
+ * @param shape the shape that covers all messages
+ * @param seen the messages that the node has seen
+ */
 export function liesAbout(message: Tagged, shape: ShapeNode, seen: readonly Tagged[], ctx: Signer): Tagged[] {
   const pool: Seen = new Map();
   for (const each of [...seen, message]) gather(each, shape, pool);
   return distinct(message, shape, [seen, changes(message, shape, pool, ctx) as Iterable<Tagged>]);
 }
 
-/** The message with one of its values another, whatever has been seen: a number one off, a truth turned, an entry left out or there twice. */
+/**
+ * Returns variations of the message, each with one value changed: a number off by one, a flag flipped, or an entry
+ * omitted or duplicated. Does not use seen messages.
+ */
 export function variationsOf(message: Tagged, shape: ShapeNode, ctx: Signer): Tagged[] {
   return distinct(message, shape, [changes(message, shape, new Map(), ctx) as Iterable<Tagged>]);
 }
 
-/** The first of them that are messages of the protocol, each once, and without the truth. */
+/** Returns the first `MAX_LIES` distinct messages that match the shape, excluding the correct message. */
 function distinct(message: Tagged, shape: ShapeNode, sources: readonly Iterable<Tagged>[]): Tagged[] {
   const lies = new Map<string, Tagged>();
   const truth = canonical(message);
@@ -46,13 +57,13 @@ function distinct(message: Tagged, shape: ShapeNode, sources: readonly Iterable<
 type Struct = Extract<ShapeNode, { kind: "struct" }>;
 type Fields = Record<string, unknown>;
 
-/** The struct that a value of a union is, if its type is known. */
+/** Returns the struct that describes a union value, if the value's type is known. */
 function variantOf(value: unknown, shape: Extract<ShapeNode, { kind: "variants" | "evolving" }>): Struct | null {
   const variant = shape.variants[(value as Tagged).type];
   return variant?.kind === "struct" ? variant : null;
 }
 
-/** Values of places with one key stand for each other. */
+/** Returns the shape's key in the pool of seen values. Values with equal keys can replace each other. */
 function keyOf(shape: ShapeNode): string | ShapeNode {
   if (shape.kind === "nullable") return keyOf(shape.value);
   if (shape.kind === "struct") return shape.signs === undefined ? shape : `signed ${shape.signs}`;
@@ -93,7 +104,7 @@ function gather(value: unknown, shape: ShapeNode, pool: Seen): void {
   }
 }
 
-/** The value with one change in it, in all ways; each is made when it is asked for. */
+/** Lazily yields alternatives to the value, each with one change. */
 function* changes(value: unknown, shape: ShapeNode, pool: Seen, ctx: Signer): Iterable<unknown> {
   switch (shape.kind) {
     case "natural":
@@ -138,7 +149,10 @@ function* changes(value: unknown, shape: ShapeNode, pool: Seen, ctx: Signer): It
   }
 }
 
-/** One item less, one changed, one twice, and one more that was seen in such a place. */
+/**
+ * Yields copies of the list with one item removed, changed or duplicated, or with an item added that was seen in such a
+ * list.
+ */
 function* changedItems(
   items: readonly unknown[],
   shape: Extract<ShapeNode, { kind: "list" }>,
@@ -162,7 +176,9 @@ function* changedFields(value: unknown, { fields }: Struct, pool: Seen, ctx: Sig
       yield { ...(value as object), [name]: other };
 }
 
-/** What others have signed, and anything that it signs itself. */
+/**
+ * Yields signed values that the node has seen, then the correct value and its alternatives, signed by the node itself.
+ */
 function* resigned(value: unknown, shape: Struct, pool: Seen, ctx: Signer): Iterable<unknown> {
   const inner = shape.fields.value as ShapeNode;
   const { value: truth } = value as Signed<unknown>;

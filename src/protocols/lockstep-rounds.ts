@@ -1,4 +1,7 @@
-/** The part of the registry in which everybody brings a value, and rounds end for all together. */
+/**
+ * Registry entries for consensus algorithms with synchronous rounds. Every node proposes a value, and all nodes end
+ * each round together.
+ */
 import { floodSet } from "./consensus/flood-set.ts";
 import { interactiveConsistency, signedInteractiveConsistency } from "./consensus/interactive-consistency.ts";
 import { lockstep } from "./consensus/lockstep/lockstep.ts";
@@ -6,23 +9,23 @@ import { entry, type RegistryEntry } from "./entry.ts";
 import { consensusOfAll } from "./family.ts";
 import { settled } from "./system.ts";
 
-/** What each node brings, where nodes begin by themselves. */
+/** The values that the nodes propose if they start without a command. */
 const values = ["a", "b", "c", "d"];
 
 export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {
   "flood-set": entry(
     consensusOfAll,
-    "agreement under crashes in f + 1 synchronous rounds: all tell all what they know",
+    "agreement despite f crashes, in f + 1 synchronous rounds; every node sends all the values it knows to all nodes",
     floodSet,
     {
       variants: {
         bounded: {
-          summary: "nodes propose when they start, for the checker",
+          summary: "nodes propose at startup, for the checker",
           algorithm: settled(floodSet, { values }),
           ends: true,
         },
         "f-rounds": {
-          summary: "the same with f rounds, one too few: f crashes divide the nodes",
+          summary: "the same with f rounds, one too few: after f crashes the nodes can disagree",
           algorithm: settled(floodSet, { values, rounds: "f" }),
           ends: true,
         },
@@ -33,13 +36,16 @@ export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {
   ),
   "interactive-consistency": entry(
     consensusOfAll,
-    "every node brings a value, some lie, and all honest ones end with the same vector: N generals at once",
+    "all honest nodes agree on a vector with one value per node, despite Byzantine nodes: one broadcast per general",
     interactiveConsistency,
     {
       variants: {
-        signed: { summary: "with signed messages: any number of liars", algorithm: signedInteractiveConsistency },
+        signed: {
+          summary: "with signed messages: any number of Byzantine nodes",
+          algorithm: signedInteractiveConsistency,
+        },
         bounded: {
-          summary: "nodes propose when they start, for the checker",
+          summary: "nodes propose at startup, for the checker",
           algorithm: settled(interactiveConsistency, { values }),
           ends: true,
         },
@@ -56,22 +62,21 @@ export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {
   ),
   lockstep: entry(
     consensusOfAll,
-    "turns of a game: all commit to their actions before any reveals its own; who cheats is convicted by a proof",
+    "turns of a game: all players commit to their actions before any player reveals its own; proofs convict cheaters",
     lockstep,
     {
       variants: {
         echo: {
-          summary:
-            "players show each other the commitments that they have, against different ones to different players",
+          summary: "players exchange the commitments they received, to detect equivocation",
           algorithm: settled(lockstep, { echoes: true }),
         },
         bounded: {
-          summary: "with echoes, one turn that begins by itself and nothing asked for twice, for the checker",
+          summary: "with echoes, one automatic turn and no retries, for the checker",
           algorithm: settled(lockstep, { echoes: true, moves: ["rock", "paper"], turns: 1, resends: 0 }),
           ends: true,
         },
         "bounded-plain": {
-          summary: "the same without echoes: who says different things to different players gets its look ahead",
+          summary: "the same without echoes: an equivocating player can look ahead",
           algorithm: settled(lockstep, { moves: ["rock", "paper"], turns: 1, resends: 0 }),
           ends: true,
         },

@@ -4,7 +4,7 @@ import { protocolNamed, protocolNames } from "./index.ts";
 import { formsOf, messageInksOf, messageTypesOf } from "./message-inks.ts";
 import { ledView, spanOf, withPositions } from "./presentation.ts";
 
-test("what a protocol sends, in the order of the declaration, parts included", () => {
+test("lists the messages of a protocol in the order of their declaration, including parts", () => {
   const typesOf = (name: string) => messageTypesOf(formsOf(name).at(-1) as Parameters<typeof messageTypesOf>[0]);
   expect(typesOf("paxos")).toEqual(["prepare", "promise", "accept", "accepted", "nack", "decided", "learnt"]);
   expect(typesOf("chang-roberts")).toEqual([
@@ -19,14 +19,14 @@ test("what a protocol sends, in the order of the declaration, parts included", (
 test("the textbook's messages have the first inks, in the order of the book", () => {
   expect(messageInksOf("bully")).toMatchObject({ election: 0, answer: 1, coordinator: 2 });
   expect(messageInksOf("ricart-agrawala")).toMatchObject({ "mutex.request": 0, "mutex.reply": 1 });
-  expect(messageInksOf("an algorithm of one's own")).toEqual({});
+  expect(messageInksOf("a custom algorithm")).toEqual({});
 });
 
 describe.each(protocolNames)("%s", (name) => {
   const places = messageInksOf(name);
   const inkwell = new Inkwell(places);
 
-  test("a message has one ink in the textbook's form and in every other", () => {
+  test("a message has the same ink in the textbook form and in every other form", () => {
     const textbook = messageTypesOf(formsOf(name)[0] as Parameters<typeof messageTypesOf>[0]);
     const others = formsOf(name).slice(1).map(messageTypesOf);
     for (const type of textbook)
@@ -47,7 +47,7 @@ describe.each(protocolNames)("%s", (name) => {
 
 const view = (_state: object, _self: number) => ({ role: "member" });
 
-it("a picture with a position keeps it, however the state goes on", () => {
+it("a view keeps its position when the state changes later", () => {
   const state = { queue: [1] };
   const placed = withPositions({ view }, (of) => ({ queue: (of as typeof state).queue }), undefined);
   const before = placed.view(state, 0);
@@ -56,11 +56,11 @@ it("a picture with a position keeps it, however the state goes on", () => {
   expect(placed.view(state, 0)).toEqual({ role: "member", position: { queue: [1, 2] } });
 });
 
-it("where a node stands like any other, its picture is what it was", () => {
+it("a view without a position stays as it was", () => {
   expect(withPositions({ view }, () => ({}), undefined).view({}, 0)).toEqual({ role: "member" });
 });
 
-it("who is followed is the leader that the picture names, or else the one of the position", () => {
+it("the leader is taken from the view, or else from the position", () => {
   const position = { follows: 2 };
   expect(ledView({ role: "node", position }).leader).toBe(2);
   expect(ledView({ role: "node", leader: 1, position }).leader).toBe(1);
@@ -69,8 +69,8 @@ it("who is followed is the leader that the picture names, or else the one of the
 
 const shownBy = (protocol: string) => protocolNamed(protocol).presentation;
 
-describe("what a node is in for some time", () => {
-  it("is a ballot of its own in Paxos, also where it has heard of higher ones", () => {
+describe("the span of a node", () => {
+  it("is its own ballot in Paxos, even if it knows higher ones", () => {
     const paxos = shownBy("paxos");
     expect(spanOf(paxos, { role: "preparing", term: 1 }, 4)).toEqual({ kind: "preparing", words: "ballot 1.4" });
     expect(spanOf(paxos, { role: "proposing", term: 2 }, 0)).toEqual({ kind: "proposing", words: "ballot 2.0" });
@@ -80,7 +80,7 @@ describe("what a node is in for some time", () => {
     expect(view(heard as never, 4)).toEqual({ role: "preparing", term: 1 });
   });
 
-  it("is a view in a group that changes, and between two views", () => {
+  it("is a view in a changing group, and the time between two views", () => {
     const group = shownBy("view-synchrony");
     expect(spanOf(group, { role: "inside", term: 2 }, 0)).toEqual({ kind: "view", words: "view 2" });
     expect(spanOf(group, { role: "changing", term: 2 }, 0)).toEqual({ kind: "changing", words: "" });

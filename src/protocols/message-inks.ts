@@ -1,13 +1,13 @@
-/** Which of a protocol's messages has which ink: the same in all forms of it, and wherever it is drawn. */
+/** Inks (color and pattern) for a protocol's message types. A type has the same ink in all forms and all drawings. */
 import type { ShapeNode } from "../core/shape.ts";
 import { type AnyProtocol, protocolNamed, protocolNames } from "./index.ts";
 
 type Fields = Readonly<Record<string, ShapeNode>>;
 
 /**
- * By full names such as `election.answer`, the place in the list of inks. The textbook's messages come first; those that
- * only keep coming are last. What a hardened or assembled form calls `mutex.request` is the textbook's `request`.
- * Empty for what is not in the registry.
+ * Returns the ink index for each message, keyed by full message name, such as `election.answer`. Messages in the
+ * textbook form come first and periodic messages last. A hardened or assembled form's `mutex.request` has the same ink
+ * as `request` in the textbook form. Empty if the protocol is not in the registry.
  */
 export function messageInksOf(protocol: string): Readonly<Record<string, number>> {
   if (!protocolNames.includes(protocol)) return {};
@@ -20,12 +20,13 @@ const inksMade = new Map<string, Readonly<Record<string, number>>>();
 
 function inksIn(protocol: string): Record<string, number> {
   const { periodic } = protocolNamed(protocol).presentation;
-  /** One type by all its names. */
+  /** All names of each type. */
   const types: string[][] = [];
   for (const names of formsOf(protocol).map(messageTypesOf)) {
     const taken = new Set<string[]>();
     for (const name of names) {
-      // A form that has two of them, such as the multicast below another's, draws them apart.
+      // A form may have two messages with the same name, for example if one multicast runs on top of another. They get
+      // different inks.
       const free = types.filter((type) => !taken.has(type));
       const own =
         free.find((type) => type.includes(name)) ?? free.find((type) => type.some((one) => isSame(one, name)));
@@ -39,7 +40,7 @@ function inksIn(protocol: string): Record<string, number> {
   return Object.fromEntries(inOrder.flatMap((names, place) => names.map((name) => [name, place])));
 }
 
-/** All forms in which a protocol runs: the textbook's first, that of real processes last. */
+/** Returns all forms of a protocol, with the textbook form first and the form for real processes last. */
 export function formsOf(protocol: string): AnyProtocol[] {
   const { model, node, variants } = protocolNamed(protocol);
   return [model(), ...Object.values(variants).map((variant) => variant.model()), node()];
@@ -47,7 +48,7 @@ export function formsOf(protocol: string): AnyProtocol[] {
 
 const isSame = (one: string, other: string): boolean => one.endsWith(`.${other}`) || other.endsWith(`.${one}`);
 
-/** What it sends, by full names, in the order in which it declares them. */
+/** Returns the full names of a protocol's message types, in declaration order. */
 export function messageTypesOf({ shapes }: AnyProtocol): string[] {
   return namesIn(shapes.message ?? {});
 }
@@ -64,11 +65,11 @@ function fieldsOf(variants: Readonly<Record<string, ShapeNode>>): Record<string,
   );
 }
 
-// How pictures of a protocol's runs are drawn: what its messages look like, and which of them wait for an answer.
+// For drawing a protocol's runs: its message inks, and the requests whose replies can be withheld.
 
 type ByName<T> = Readonly<Record<string, T>>;
 
-/** Nothing of its own for what is not in the registry. */
+/** Returns a protocol's inks and withheld replies. Both are empty if the protocol is not in the registry. */
 export function drawnAs(protocol: string): { readonly inks: ByName<number>; readonly withheld: ByName<string> } {
   const withheld = protocolNames.includes(protocol) ? protocolNamed(protocol).presentation.withheld : {};
   return { inks: messageInksOf(protocol), withheld };

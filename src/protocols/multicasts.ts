@@ -1,4 +1,4 @@
-/** The registry's lines of the multicasts. */
+/** Registry entries for the multicasts. */
 import type { Property, Tagged } from "../core/protocol.ts";
 import { boundedRaft } from "./consensus/raft/bounded.ts";
 import { entry, type RegistryEntry } from "./entry.ts";
@@ -27,13 +27,13 @@ import { viewSynchrony } from "./multicast/view-synchrony.ts";
 import { type AnyMaker, settled } from "./system.ts";
 
 const everyOrder = {
-  summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
+  summary: "checked for FIFO, happened-before and total order, to show which of them it guarantees",
   orders: [fifoOrder, happenedBeforeOrder, totalOrder],
 };
 
 const flush = (multicast: AnyMaker) =>
   ({
-    summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
+    summary: "over view synchrony: members join, leave and crash without blocking the others",
     algorithm: monitored(multicast),
     detects: true,
     mustStart: true,
@@ -41,30 +41,30 @@ const flush = (multicast: AnyMaker) =>
 
 const overIpMulticast = (order: keyof typeof overDatagrams) =>
   ({
-    summary: "over IP multicast: datagrams get lost, and who lacks one asks for it",
+    summary: "over IP multicast: nodes request lost datagrams",
     algorithm: overDatagrams[order],
   }) as const;
 
 const stateInViews = (order: keyof typeof withState) =>
   ({
-    summary: "over view synchrony, with the state of the group for members that want it",
+    summary: "over view synchrony, with state transfer for members that request it",
     algorithm: monitored(withState[order]),
     detects: true,
     mustStart: true,
   }) as const;
 
-/** As channels of `join()` run it. */
+/** Declares the variants of a multicast that match how the channels of `join()` run it. */
 const channel = (order: Order, ...orders: readonly Property<never>[]) =>
   ({
     channel: {
-      summary: "as channels of `join()` run it: in views that are entries of a replicated log",
+      summary: "as used by the channels of `join()`: views are entries in a replicated log",
       algorithm: channelSystem(order),
       orders,
       detects: true,
       mustStart: true,
     },
     "channel-bounded": {
-      summary: "the same, on a log in which elections end, for the checker",
+      summary: "the same, on a log whose elections terminate, for the checker",
       algorithm: channelSystem(order, boundedRaft),
       orders: [...orders, virtualSynchrony as Property<never>],
       mustStart: true,
@@ -74,42 +74,47 @@ const channel = (order: Order, ...orders: readonly Property<never>[]) =>
 export const multicasts: Readonly<Record<string, RegistryEntry>> = {
   "basic-multicast": entry(
     multicast,
-    "multicast by one message to each; a sender that crashes half-way reaches some only",
+    "multicast with one message per member; if the sender crashes midway, only some members receive it",
     basicMulticast,
     {
       variants: {
         acknowledged: {
-          summary: "each message is acknowledged, and sent again to members that have not done so",
+          summary: "each message is acknowledged, and resent to members that have not acknowledged it",
           algorithm: settled(basicMulticast, { acknowledges: true }),
         },
         "at-least-once": {
           summary:
-            "acknowledged, and nobody knows a copy: an acknowledgement that is lost has a message delivered twice",
+            "with acknowledgements but without duplicate detection: after a lost acknowledgement, a message is delivered twice",
           algorithm: settled(basicMulticast, { acknowledges: true, dropsCopies: false }),
         },
       },
     },
   ),
-  causal: entry(multicast, "multicast; nothing is delivered before what it may depend on", causal, {
-    orders: [happenedBeforeOrder],
-    variants: {
-      "every-order": everyOrder,
-      flush: flush(flushCausal),
-      "over-ip-multicast": overIpMulticast("causal"),
-      ...channel("causal", happenedBeforeOrder),
-      overlapping: {
-        summary: "in overlapping groups: happened-before goes across them, and so do the vectors",
-        model: groupsModel(causalInGroups, [happenedBeforeOrder]),
-      },
-      "overlapping-apart": {
-        summary: "the same with the vector of each message's group alone: across groups the order breaks",
-        model: groupsModel((options) => eachGroup(causal, options), [happenedBeforeOrder]),
+  causal: entry(
+    multicast,
+    "multicast in causal order: no message is delivered before the messages it may depend on",
+    causal,
+    {
+      orders: [happenedBeforeOrder],
+      variants: {
+        "every-order": everyOrder,
+        flush: flush(flushCausal),
+        "over-ip-multicast": overIpMulticast("causal"),
+        ...channel("causal", happenedBeforeOrder),
+        overlapping: {
+          summary: "in overlapping groups: happened-before spans groups, and so do the vectors",
+          model: groupsModel(causalInGroups, [happenedBeforeOrder]),
+        },
+        "overlapping-apart": {
+          summary: "the same, but a message carries only its own group's vector: the order breaks across groups",
+          model: groupsModel((options) => eachGroup(causal, options), [happenedBeforeOrder]),
+        },
       },
     },
-  }),
+  ),
   "causal-total": entry(
     multicast,
-    "multicast; everybody delivers in the same order, which is one of happened-before",
+    "multicast in causal and total order: all nodes deliver in the same order, which extends happened-before",
     causalTotal,
     {
       orders: [totalOrder, happenedBeforeOrder],
@@ -123,17 +128,17 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
       shown: { labels: { multicast: ["number", "payload"], proposal: ["place"], agreed: ["place", "proposer"] } },
     },
   ),
-  fifo: entry(multicast, "multicast; the messages of one sender come in its order", fifo, {
+  fifo: entry(multicast, "multicast in FIFO order: messages from one sender are delivered in the order sent", fifo, {
     orders: [fifoOrder],
     variants: {
       "every-order": everyOrder,
       flush: flush(flushFifo),
       lecture: {
-        summary: "as a lecture has it: numbers begin so that the first message of each sender is never delivered",
+        summary: "as taught in a lecture: with these initial numbers, each sender's first message is never delivered",
         algorithm: fifoAsLectured,
       },
       overlapping: {
-        summary: "in overlapping groups: numbers of their own in each",
+        summary: "in overlapping groups: separate sequence numbers in each",
         model: groupsModel((options) => eachGroup(fifo, options), [fifoOrder]),
       },
       "over-ip-multicast": overIpMulticast("fifo"),
@@ -142,7 +147,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
   }),
   "fifo-total": entry(
     multicast,
-    "multicast; everybody delivers in the same order, and each sender's in its own",
+    "multicast in FIFO and total order: all nodes deliver in the same order, which preserves each sender's order",
     fifoTotal,
     {
       orders: [totalOrder, fifoOrder],
@@ -152,27 +157,27 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
   ),
   "ip-multicast": entry(
     multicast,
-    "multicast in one datagram; a node that lacks a message asks for it, and one that has it answers",
+    "multicast in one datagram; a node requests missing messages, and any node that has them answers",
     ipMulticast,
     {
       orders: [fifoOrder],
       variants: {
         "at-once": {
           summary:
-            "delivers at once despite a gap, as a lecture's second case: once and everywhere, but not in FIFO order",
+            "delivers at once despite gaps, the second case in a lecture: exactly once at every node, but not in FIFO order",
           algorithm: settled(ipMulticast, { ...evenly, inOrder: false }),
         },
         even: {
-          summary: "asks again at even intervals: runs repeat themselves",
+          summary: "retries at regular intervals: runs are periodic",
           algorithm: settled(ipMulticast, evenly),
         },
         "every-order": everyOrder,
         lecture: {
-          summary: "as a lecture has it: numbers begin at 0, and nobody delivers anybody's first message",
+          summary: "as taught in a lecture: numbers begin at 0, and each sender's first message is never delivered",
           algorithm: ipMulticastAsLectured,
         },
         overlapping: {
-          summary: "in overlapping groups: S and R of their own in each",
+          summary: "in overlapping groups: separate S and R in each",
           model: groupsModel(ipMulticastInGroups, [fifoOrder]),
         },
         silent: {
@@ -186,7 +191,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
   ),
   isis: entry(
     multicast,
-    "multicast; all propose a place for each message, and everybody delivers in the same order",
+    "multicast in total order: members propose a position for each message and deliver in the agreed order",
     isis,
     {
       orders: [totalOrder],
@@ -194,7 +199,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         "every-order": everyOrder,
         flush: flush(flushIsis),
         overlapping: {
-          summary: "in overlapping groups: any two nodes deliver in the same order what both deliver",
+          summary: "in overlapping groups: any two nodes deliver their common messages in the same order",
           model: groupsModel(isisInGroups, [totalOrder]),
         },
         "over-ip-multicast": overIpMulticast("total"),
@@ -206,13 +211,13 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
   ),
   "log-multicast": entry(
     multicast,
-    "multicast through a replicated log: everybody delivers in its order, members that come later, too",
+    "multicast through a replicated log: all members, including later ones, deliver in log order",
     logMulticastSystem(),
     {
       orders: [totalOrder, happenedBeforeOrder, virtualSynchrony],
       variants: {
         bounded: {
-          summary: "on a log in which elections end, for the checker",
+          summary: "on a log whose elections terminate, for the checker",
           algorithm: logMulticastSystem(boundedRaft),
         },
       },
@@ -223,12 +228,12 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
   ),
   "reliable-multicast": entry(
     multicast,
-    "multicast that everybody passes on: all who do not crash deliver it, or nobody does",
+    "multicast that every node forwards: either all nodes that do not crash deliver a message, or none does",
     reliableMulticast,
   ),
   "view-synchrony": entry(
     multicast,
-    "multicast in a changing group; who goes from view to view together has delivered the same in each",
+    "multicast in a changing group; nodes that move together from one view to the next have delivered the same messages",
     monitored(viewSynchrony),
     {
       orders: [fifoOrder],
@@ -236,7 +241,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       variants: {
         settled: {
-          summary: "all are in view 1, and every crash is made known: what the checker explores",
+          summary: "all nodes start in view 1, and every crash is announced, for the checker",
           model: settledViewSynchrony,
           mustStart: false,
         },

@@ -1,4 +1,4 @@
-/** The registry's lines of the mutual exclusions. */
+/** Registry entries for the mutual exclusion algorithms. */
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { entry, type RegistryEntry } from "./entry.ts";
 import { mutualExclusion } from "./family.ts";
@@ -32,29 +32,24 @@ import { settled } from "./system.ts";
 const toldInPart = (node: NodeId): Tagged => ({ type: "mutex", body: { type: "suspect", node } }) as Tagged;
 
 const withDetector = {
-  summary: "with a failure detector: goes on after a crash; a wrong suspicion lets two in",
+  summary: "with a failure detector: continues after a crash, but a false suspicion lets two nodes in",
   detects: true,
 } as const;
 
 export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
-  "central-server": entry(
-    mutualExclusion,
-    "a server hands out the permission, one request after the other",
-    centralServer,
-    {
-      variants: { "causality-probe": probed(centralServer) },
-      shown: { topology: "star", position: atServer, withheld: { request: "grant" } },
-    },
-  ),
+  "central-server": entry(mutualExclusion, "a server grants requests one at a time", centralServer, {
+    variants: { "causality-probe": probed(centralServer) },
+    shown: { topology: "star", position: atServer, withheld: { request: "grant" } },
+  }),
   "elected-server": entry(
     mutualExclusion,
-    "a central server that is elected; permissions are leases with growing tokens",
+    "an elected central server; permissions are leases with increasing tokens",
     monitoredElectedServer,
     {
       isDetectedInNodes: false,
       variants: {
         monitored: {
-          summary: "with the failure detector of a member of join(): its election waits for nobody who is suspected",
+          summary: "with the failure detector that members of join() use: elections do not wait for suspected nodes",
           detects: true,
         },
       },
@@ -71,12 +66,12 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
   ),
   "epoch-token-ring": entry(
     mutualExclusion,
-    "a token ring that makes a lost token anew, in a higher epoch; permissions are leases",
+    "a token ring that replaces a lost token in a higher epoch; permissions are leases",
     monitoredMutexSystem(epochTokenRing),
     {
       variants: {
         monitored: {
-          summary: "with the failure detector that real processes have: who is suspected is passed over",
+          summary: "with the failure detector that real processes use: suspected nodes are skipped",
           detects: true,
         },
       },
@@ -92,10 +87,10 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       },
     },
   ),
-  maekawa: entry(mutualExclusion, "who wants in asks its voting set for votes; deadlocks", maekawa, {
+  maekawa: entry(mutualExclusion, "a node requests votes from its voting set; can deadlock", maekawa, {
     variants: {
       lecture: {
-        summary: "as a lecture has it: K − 1 votes and none of one's own; two nodes get in",
+        summary: "as taught in a lecture: a node needs only K − 1 votes, excluding its own, so two nodes can be inside",
         algorithm: maekawaAsLectured,
       },
       "causality-probe": probed(maekawa),
@@ -104,14 +99,15 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
   }),
   "maekawa-sanders": entry(
     mutualExclusion,
-    "votes can be taken back for an earlier request",
+    "votes can be revoked for an earlier request, which prevents deadlocks",
     monitoredMutexSystem(recoveringMaekawaSanders),
     {
       whereDetected: { rejoins: true },
       variants: {
         monitored: withDetector,
         "displaced-untold": {
-          summary: "as published in 1985: who is displaced from the head of a queue is not told; four nodes deadlock",
+          summary:
+            "as published in 1985: a request displaced from the head of a queue is not notified, so four nodes can deadlock",
           algorithm: settled(maekawaSanders, { tellsDisplaced: false }),
         },
         "causality-probe": probed(maekawaSanders),
@@ -122,17 +118,17 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
   ),
   raymond: entry(
     mutualExclusion,
-    "on a tree, requests go towards the one token, and it comes back the same way",
+    "on a tree, requests travel toward the token, which returns along the same path",
     raymond,
     {
       variants: {
         "causality-probe": probed(raymond),
         star: {
-          summary: "the first node in the middle: 4 messages at worst",
+          summary: "a star with the first node at the center: at most 4 messages",
           algorithm: settled(raymond, { tree: "star" }),
         },
         line: {
-          summary: "one after the other: 2(N − 1) messages at worst",
+          summary: "a chain: at most 2(N − 1) messages",
           algorithm: settled(raymond, { tree: "line" }),
         },
       },
@@ -141,7 +137,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
   ),
   "ricart-agrawala": entry(
     mutualExclusion,
-    "who wants in asks everybody; the lowest stamp goes first",
+    "a node requests permission from all others; the lowest timestamp goes first",
     monitoredMutexSystem(recoveringRicartAgrawala),
     {
       model: (options) => mutexWithWorkload(ricartAgrawala, options),
@@ -149,11 +145,12 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       variants: {
         monitored: withDetector,
         "roucairol-carvalho": {
-          summary: "a reply counts until its sender asks itself: 0 … 2(N − 1) messages an entry",
+          summary: "a permission stays valid until its sender requests entry itself: 0 to 2(N − 1) messages per entry",
           algorithm: roucairolCarvalho,
         },
         "roucairol-carvalho-forgetful": {
-          summary: "the same without asking again whoever gets its permission back; two nodes get in",
+          summary:
+            "the same, but a node does not repeat its request after giving up a permission: two nodes can be inside",
           algorithm: settled(roucairolCarvalho, { asksAgain: false }),
         },
         "causality-probe": probed(ricartAgrawala),
@@ -164,7 +161,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
   ),
   "suzuki-kasami": entry(
     mutualExclusion,
-    "a node that wants in asks everybody for the one token, which queues those that wait",
+    "a node requests the token from all others; the token carries the queue of waiting nodes",
     suzukiKasami,
     {
       variants: { "causality-probe": probed(suzukiKasami) },
@@ -175,7 +172,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       },
     },
   ),
-  "token-ring": entry(mutualExclusion, "a token goes round; whoever has it may be inside", tokenRing, {
+  "token-ring": entry(mutualExclusion, "a token circulates on a ring; only its holder may enter", tokenRing, {
     variants: { "causality-probe": probed(tokenRing) },
     mustStart: true,
     onRing: (ring) => ({ mutex: { ring } }),

@@ -1,4 +1,4 @@
-/** What the package offers of the multicasts. */
+/** The multicasts that `coterie/protocols` exports. */
 export { type BasicMulticast, type BasicMulticastOptions, basicMulticast } from "./multicast/basic-multicast.ts";
 export { type Causal, causal } from "./multicast/causal.ts";
 export { type CausalTotal, causalTotal } from "./multicast/causal-total.ts";

@@ -1,4 +1,4 @@
-/** The coordination service for others: its assembly and its words. */
+/** The parts of the coordination service that `coterie/protocols` exports. */
 export {
   type CoordinationService,
   type CoordinationServiceOptions,

@@ -1,6 +1,7 @@
 /**
- * The options of an algorithm. Each algorithm declares one table: for each option its shape, range, default and meaning.
- * The type of the options, their checks, the studio's form, `coterie protocols NAME` and the tables of the docs are derived from it.
+ * Option tables. Each algorithm declares one table with the shape, range, default and meaning of every option. The
+ * options' type, their validation, the studio's form, the output of `coterie protocols NAME` and the tables in the docs
+ * are derived from this table.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -10,12 +11,12 @@ import { boolean, list, natural, problem, real, type Shape, struct } from "../co
 export interface Option<T> {
   readonly shape: Shape<T>;
   readonly default: T;
-  /** What it sets, as a phrase. Markdown: names of options and values are code spans. */
+  /** A phrase in Markdown that describes the option. Option names and values are code spans. */
   readonly help: string;
   readonly range: Range;
 }
 
-/** The bounds of a number: `above` and `below` are excluded, `min` and `max` included. */
+/** The bounds of a number. `above` and `below` are exclusive; `min` and `max` are inclusive. */
 export interface Range {
   readonly above?: number;
   readonly min?: number;
@@ -23,45 +24,51 @@ export interface Range {
   readonly max?: number;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: options of several types stand in one table.
+// biome-ignore lint/suspicious/noExplicitAny: one table holds options of several types.
 type Fields = Readonly<Record<string, Option<any>>>;
 
+/** The table of an algorithm's options. */
 export interface OptionTable<O extends object> {
   readonly defaults: O;
-  /** The defaults, overridden by the given values. @throws UsageError for an unknown option or a value out of range */
+  /** Returns the defaults with the given values applied. @throws UsageError if an option is unknown or out of range. */
   settle(given: Partial<O> | undefined): O;
 }
 
+/** The type of the options declared by a table. */
 export type OptionsOf<T> = T extends OptionTable<infer O> ? O : never;
-/** The values of options that several tables share. */
+/** The type of the values for a group of options, which several tables can share. */
 export type ValuesOf<F> = { [K in keyof F]: F[K] extends Option<infer T> ? T : never };
 
+/** Declares an option. @param preset the default @param help a phrase that describes the option */
 export const option = <T>(shape: Shape<T>, preset: NoInfer<T>, help: string, range: Range = {}): Option<T> => ({
   shape,
   default: preset,
   help,
   range,
 });
+/** Declares a boolean option. */
 export const flag = (preset: boolean, help: string): Option<boolean> => option(boolean, preset, help);
-/** A number above 0, such as a time in milliseconds. */
+/** Declares a number above 0, such as a time in milliseconds. */
 export const positive = (preset: number, help: string, range: Range = {}): Option<number> =>
   option(real, preset, help, { above: 0, ...range });
-/** A whole number of 1 or more. */
+/** Declares a whole number of 1 or more. */
 export const count = (preset: number, help: string, range: Range = {}): Option<number> =>
   option(natural, preset, help, { above: 0, ...range });
-/** A whole number of 0 or more; the help says what 0 means. */
+/** Declares a whole number of 0 or more. The help text should explain the meaning of 0. */
 export const whole = (preset: number, help: string, range: Range = {}): Option<number> =>
   option(natural, preset, help, range);
 
-/** Node ids that a caller owns. */
+/** Creates the shape of a list of node ids that belongs to the caller. */
 export const nodeIds = (maxItems: number): Shape<readonly NodeId[]> => list(natural, maxItems);
 
-/** @throws UsageError always: the option is not as `expected`. */
+/** Throws a UsageError that describes the value expected for an option. */
 export type Refuse<O> = (name: keyof O & string, expected: string) => never;
 
 /**
- * @param owner the name of the algorithm, in errors.
- * @param check refuses values that do not go together.
+ * Declares an algorithm's options.
+ * @param owner the name of the algorithm, for error messages.
+ * @param fields the options by name.
+ * @param check rejects combinations of values that are incompatible with each other.
  */
 export function optionTable<F extends Fields>(
   owner: string,
@@ -72,7 +79,7 @@ export function optionTable<F extends Fields>(
   const defaults = Object.fromEntries(all.map(([name, each]) => [name, each.default])) as ValuesOf<F>;
   const shape = struct(Object.fromEntries(all.map(([name, each]) => [name, each.shape])));
   const names = Object.keys(defaults);
-  const known = names.length === 0 ? "there are no options" : `the options are ${names.join(", ")}`;
+  const known = names.length === 0 ? "it has no options" : `the options are ${names.join(", ")}`;
   return {
     defaults,
     settle(given) {
@@ -93,7 +100,7 @@ export function optionTable<F extends Fields>(
   };
 }
 
-/** Refuses every option: the algorithm has none. @throws UsageError */
+/** Rejects every option. Used by algorithms that have none. @throws UsageError if any option is given. */
 export const requireNoOptions = (owner: string, given: object | undefined): void =>
   void optionTable(owner, {}).settle(given);
 
@@ -103,7 +110,7 @@ const isWithin = ({ above, min, below, max }: Range, value: unknown): boolean =>
   (below === undefined || (value as number) < below) &&
   (max === undefined || (value as number) <= max);
 
-/** The values that an option takes, such as "a whole number > 0 and <= 100". */
+/** Returns a description of the accepted values, such as "a whole number > 0 and <= 100". */
 export function rangeText({ shape, range }: Pick<Option<unknown>, "shape" | "range">): string {
   const bounds = { above: ">", min: ">=", below: "<", max: "<=" } as const;
   const limits = Object.entries(bounds).flatMap(([name, sign]) => {
@@ -113,30 +120,33 @@ export function rangeText({ shape, range }: Pick<Option<unknown>, "shape" | "ran
   return `${shape.kind === "natural" ? "a whole number" : "a finite number"} ${limits.join(" and ")}`.trim();
 }
 
-/** An option that a caller of a protocol can set. */
+/** An option that a protocol's caller can set. */
 export interface DeclaredOption extends Option<unknown> {
-  /** The names of the parts around it, the outermost first; empty if it is the algorithm's own. */
+  /** The names of the enclosing parts, outermost first. Empty if the option belongs to the algorithm itself. */
   readonly path: readonly string[];
   readonly name: string;
 }
 
 interface Declarations {
   readonly path: readonly string[];
-  /** Options that the form of the algorithm has set, so that a caller cannot. */
+  /** Options that this form of the algorithm fixes. Callers cannot set them. */
   readonly fixed: readonly string[];
   readonly found: Map<string, readonly DeclaredOption[]>;
 }
 
 let declaring: Declarations | null = null;
 
-/** All options that a protocol settles while it is made; their defaults are those of this form of it. */
+/** Returns all options that callers of `make` can set, with the defaults for this form. */
 export function declaredOptions(make: (options?: object) => unknown): readonly DeclaredOption[] {
   const found: Declarations["found"] = new Map();
   within({ path: [], fixed: [], found }, () => make());
   return [...found.values()].flat().filter((each) => isTaken(each, make));
 }
 
-/** Whether a caller may give it there: what is settled outside the parts of an assembly is handed on to one of them. */
+/**
+ * Whether callers can set the option at this path. If an assembly settles a part's options outside `inPart`, they are
+ * recorded without the part's name, and the assembly rejects them at that path.
+ */
 function isTaken({ path, name, default: preset }: DeclaredOption, make: (options: object) => unknown): boolean {
   try {
     make([...path, name].reduceRight<unknown>((inner, part) => ({ [part]: inner }), preset) as object);
@@ -147,7 +157,7 @@ function isTaken({ path, name, default: preset }: DeclaredOption, make: (options
   }
 }
 
-/** The options of the protocol that is made here are given under this name. */
+/** Creates a protocol whose options are given under the name of a part. */
 export function inPart<T>(part: string, make: () => T): T {
   if (declaring === null) return make();
   const { path, fixed, found } = declaring;
@@ -155,11 +165,14 @@ export function inPart<T>(part: string, make: () => T): T {
   return within({ path: [...path, part], fixed: own, found }, make);
 }
 
-/** Callers cannot set these; options of a part are named with it, as in `client.reads`. */
+/** Fixes options so that callers cannot set them. A part's options are prefixed with its name, as in `client.reads`. */
 export const withFixed = <T>(names: readonly string[], make: () => T): T =>
   declaring === null ? make() : within({ ...declaring, fixed: [...declaring.fixed, ...names] }, make);
 
-/** An inner algorithm settles options again that were handed down to it: the outer declaration counts. */
+/**
+ * Records a declaration. The first declaration counts: it comes from the outer algorithm, and an inner algorithm
+ * settles the same options again.
+ */
 function declare(all: readonly [string, Option<unknown>][], settled: object): void {
   if (declaring === null || declaring.found.has(declaring.path.join("."))) return;
   const { path, fixed, found } = declaring;
@@ -181,7 +194,9 @@ function within<T>(now: Declarations, make: () => T): T {
   }
 }
 
-/** Refuses names that are not parts of an assembly: the options of a misspelt part would be ignored. */
+/**
+ * Rejects names that are not parts of the assembly. Without this check, options for a misspelled part would be ignored.
+ */
 export function requireParts(owner: string, given: object, parts: readonly string[]): void {
   const stray = Object.keys(given).find((name) => !parts.includes(name));
   if (stray !== undefined)

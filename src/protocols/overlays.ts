@@ -1,4 +1,4 @@
-/** The registry's lines of the super-peers, which are elected in overlays. */
+/** Registry entries for the super-peer elections in overlays. */
 import { entry, type RegistryEntry } from "./entry.ts";
 import { election } from "./family.ts";
 import { superPeersHeadline } from "./headlines.ts";
@@ -6,13 +6,13 @@ import { inSpace, manyLeaders, onIdentifierCircle } from "./overlay/parts/many-l
 import { superPeerDht } from "./overlay/super-peer-dht/super-peer-dht.ts";
 import { superPeerTokens } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
 
-/** What is said again and again: who is next on the circle. */
+/** Periodic messages and timers that maintain the identifier circle. */
 const lookUps = ["round", "stabilize", "neighbours", "ask", "way"];
 
 export const overlays: Readonly<Record<string, RegistryEntry>> = {
   "super-peer-dht": entry(
     election,
-    "on a Chord ring, who is responsible for a reserved identifier serves its region",
+    "on a Chord ring, the node responsible for a reserved identifier serves its region",
     superPeerDht,
     {
       node: manyLeaders(superPeerDht),
@@ -21,7 +21,7 @@ export const overlays: Readonly<Record<string, RegistryEntry>> = {
       shown: {
         topology: "identifier circle",
         position: onIdentifierCircle,
-        untilMs: 5_000, // By then all have joined, and each region has its super-peer.
+        untilMs: 5_000, // By then all nodes have joined, and each region has its super-peer.
         headline: superPeersHeadline,
         labels: { ask: [], way: ["node"], neighbours: [], leaving: [] },
         periodic: lookUps,
@@ -30,7 +30,7 @@ export const overlays: Readonly<Record<string, RegistryEntry>> = {
   ),
   "super-peer-tokens": entry(
     election,
-    "tokens repel each other in space; who holds one long enough serves those around",
+    "tokens repel each other in space; a node that holds one long enough becomes a super-peer for the nodes around it",
     superPeerTokens,
     {
       node: manyLeaders(superPeerTokens),
@@ -39,7 +39,7 @@ export const overlays: Readonly<Record<string, RegistryEntry>> = {
       shown: {
         topology: "plane",
         position: inSpace,
-        untilMs: 10_000, // A holder is a super-peer after twelve rounds of half a second.
+        untilMs: 10_000, // A token holder becomes a super-peer after twelve half-second rounds.
         carriers: ["move"],
         headline: superPeersHeadline,
         labels: { gossip: [], answer: [], move: ["holder"], heir: [] },

@@ -1,4 +1,4 @@
-/** The registry's lines of services: systems that offer more than one thing. */
+/** Registry entries for services, which are systems that offer more than one primitive. */
 import { boundedRaft } from "./consensus/raft/bounded.ts";
 import { entry, type RegistryEntry } from "./entry.ts";
 import { mutualExclusion } from "./family.ts";
@@ -8,13 +8,13 @@ import { coordinationSystem, serviceModel } from "./service/coordination-service
 export const services: Readonly<Record<string, RegistryEntry>> = {
   "coordination-service": entry(
     mutualExclusion,
-    "keys, locks, queues and sessions that a Raft log replicates: what is run beside an application elsewhere, in it",
+    "keys, locks, queues and sessions, replicated through a Raft log and embedded in the application",
     coordinationSystem,
     {
       model: serviceModel(),
       variants: {
         bounded: {
-          summary: "on a log in which elections end, for the checker",
+          summary: "on a log whose elections terminate, for the checker",
           model: serviceModel(boundedRaft),
         },
       },

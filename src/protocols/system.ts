@@ -1,31 +1,32 @@
 /**
- * One description of a system: an algorithm, the parts that it needs beside it, such as a failure detector, and the wires
- * between them. The registry derives from it what is explored, what a process runs, and what `join()` runs by name.
+ * Systems. A system consists of an algorithm, the parts that it needs, such as a failure detector, and the wires
+ * between them. From a system, the registry derives the forms for the checker, for processes and for `join()`.
  */
 import { type Assembly, assemble, type Parts } from "../core/assemble.ts";
 import { InvariantViolation } from "../core/errors.ts";
 import type { Protocol } from "../core/protocol.ts";
 import { inPart, requireParts, withFixed } from "./options.ts";
 
-// Parts are looked up by name; naming a system's type bag says what it is.
+// Parts are looked up by name. Callers specify the types of the parts.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 
-/** Every option that a maker takes is optional, and it refuses what it does not know. */
+/** A function that creates a protocol or a part. Every option is optional, and unknown options are rejected. */
 export type AnyMaker = (options?: never) => unknown;
 
-/** By part and by its event: which commands others are given. */
+/** For each part and each of its events, a function that gives commands to other parts. */
 export type WireTable = Readonly<Record<string, Readonly<Record<string, (event: Any, give: Any) => void>>>>;
 
+/** The parts of a system and the wires between them. */
 export interface System {
-  /** In the order in which they start. */
+  /** The parts, in the order they start. */
   readonly parts: Readonly<Record<string, AnyMaker>>;
   readonly wires: WireTable;
-  /** The part that stands for the whole. */
+  /** The part whose name and view represent the whole system. */
   readonly algorithm: string;
 }
 
-/** The whole system; the options of each part stand under its name. */
+/** Returns a function that creates the whole system. Each part's options are given under its name. */
 export const composed =
   <P extends Parts, O extends object = { [N in keyof P]?: object }>({ parts, wires, algorithm }: System) =>
   (options?: O): Protocol<Assembly<P>> => {
@@ -38,7 +39,7 @@ export const composed =
     return assemble<P>(name, made, wires as Any, { face: algorithm });
   };
 
-/** The wires of several tables. @throws InvariantViolation if two have one for the same event of the same part. */
+/** Merges wire tables. @throws InvariantViolation if two tables have a wire for the same event of the same part. */
 export function joined(...tables: readonly WireTable[]): WireTable {
   const whole: Record<string, Record<string, Any>> = {};
   for (const [part, wires] of tables.flatMap((table) => Object.entries(table)))
@@ -51,13 +52,13 @@ export function joined(...tables: readonly WireTable[]): WireTable {
   return whole;
 }
 
-/** The same with options that nobody else may set. */
+/** Fixes some options so that callers cannot set them. */
 export const settled =
   (make: AnyMaker, settings: object): AnyMaker =>
   (options?: object) =>
     withFixed(Object.keys(settings), () => make({ ...options, ...settings } as never));
 
-/** The same with other defaults. */
+/** Changes the defaults of some options. */
 export const defaulting =
   (make: AnyMaker, defaults: object): AnyMaker =>
   (options?: object) =>

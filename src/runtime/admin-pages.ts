@@ -1,33 +1,39 @@
 /**
- * What a member answers on its admin address. `GET /status` gives a `NodeStatus`; `GET /metrics` Prometheus text;
- * `GET /trace` trace entries as JSON lines for as long as the caller listens, from the beginning for the first who asks
- * in time and for others after one that says how things stand; where a caller was too slow, with a `gap` and how things
- * stand then; `POST /command` takes a command of the
- * protocol; `POST /request` one that is answered, without its `request`, and answers with the reply; `GET` and `PUT /faults` read and set `Faults` where the member was started with the fault injector on.
+ * The pages of a member's admin API.
+ *
+ * - `GET /status` returns a `NodeStatus`, and `GET /metrics` returns Prometheus text.
+ * - `GET /trace` streams trace entries as JSON lines until the caller disconnects. If the first caller connects early
+ *   enough, it gets the trace from the start of the process; later callers get a snapshot first. A caller that reads
+ *   too slowly gets a `gap` and a new snapshot.
+ * - `POST /command` takes a command of the protocol. `POST /request` takes a command that expects a reply, without its
+ *   `request` id, and returns the reply.
+ * - `GET` and `PUT /faults` read and set `Faults`, if the member was started with the fault injector enabled.
  */
 import type { NodeId, View } from "../core/protocol.ts";
 import type { Standing } from "./transport/identity.ts";
 
+/** A member's state, as returned by `GET /status`. */
 export interface NodeStatus extends Standing {
   readonly id: NodeId;
   readonly pid: number;
   readonly cluster: string;
   readonly protocol: string;
-  /** Who leads in this node's eyes; null if it knows of nobody. */
+  /** The leader, as far as this node knows. Null if it knows of none. */
   readonly leader: NodeId | null;
-  /** Term, epoch, ballot or view; null where the protocol has none. */
+  /** The term, epoch, ballot or view number. Null if the protocol has none. */
   readonly term: number | null;
   readonly role: string;
   readonly view: View;
   readonly uptimeMs: number;
   readonly address: string;
-  /** How it lies, where it was started so. */
+  /** The Byzantine behavior that this member was started with, if any. */
   readonly byzantine?: string;
   readonly peers: readonly PeerStatus[];
-  /** Commands that `POST /command` takes, such as `election.call`, with the names of their fields. */
+  /** The commands that `POST /command` takes, such as `election.call`, with the names of their fields. */
   readonly commands: Readonly<Record<string, readonly string[]>>;
 }
 
+/** The link to one peer. */
 export interface PeerStatus {
   readonly id: NodeId;
   readonly address: string;

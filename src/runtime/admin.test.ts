@@ -66,7 +66,7 @@ interface Asked {
   at?: string;
 }
 
-/** Asks, and gives the answer as soon as its head is there. */
+/** Sends a request, and resolves as soon as the response headers have arrived. */
 function answering(path: string, { method = "GET", headers = {}, body, at = admin.url }: Asked = {}) {
   const asked: RequestOptions = { method, headers, agent: false };
   return new Promise<IncomingMessage>((resolve, reject) => {
@@ -90,11 +90,11 @@ const command = (body: string, headers: Record<string, string> = json) =>
 const inquire = (body: string) => ask("/request", { method: "POST", headers: json, body });
 
 describe("the admin pages", () => {
-  test("say how things stand", async () => {
+  test("report the status", async () => {
     expect(await ask("/status")).toEqual({ code: 200, text: JSON.stringify(status) });
   });
 
-  test("count for Prometheus, the process once and the member as it is now", async () => {
+  test("serve Prometheus metrics: the process once, and the member as it is now", async () => {
     counts.refused.malformed = 3;
     counts.messagesSent["election.call"] = 2;
     const { text } = await ask("/metrics");
@@ -111,7 +111,7 @@ describe("the admin pages", () => {
     expect(commands).toEqual([{ type: "election" }]);
   });
 
-  test("take commands in pieces", async () => {
+  test("take commands sent in chunks", async () => {
     expect(await command('"piecemeal"', { ...json, "transfer-encoding": "chunked" })).toEqual({
       code: 200,
       text: "{}",
@@ -126,7 +126,7 @@ describe("the admin pages", () => {
     });
   });
 
-  test("set and tell the faults", async () => {
+  test("set and report the faults", async () => {
     const faults = { cutTo: [2], dropRate: 0.5, delayMs: { min: 1, max: 2 } };
     expect((await ask("/faults")).text).toBe(JSON.stringify(noFaults));
     expect(await put(faults)).toEqual({ code: 200, text: "{}" });
@@ -137,15 +137,15 @@ describe("the admin pages", () => {
   });
 });
 
-describe("what the admin pages do not take", () => {
+describe("requests that the admin pages reject", () => {
   test.each<[string, () => Promise<{ code: number; text: string }>, number, string]>([
     ["an unknown page", () => ask("/"), 404, "no such page"],
     ["an unknown method", () => ask("/status", { method: "DELETE" }), 404, "no such page"],
     ["an unknown method on a page that has others", () => ask("/faults", { method: "POST" }), 404, "no such page"],
-    ["a request that is no command", () => inquire("[]"), 400, "expected command to be an object with a type"],
-    ["a command without a body", () => command(""), 400, "expected the body to be JSON"],
+    ["a request that is not a command", () => inquire("[]"), 400, "expected command to be an object with a type"],
+    ["a command without a body", () => command(""), 400, "expected the body to be valid JSON"],
     ["a command that the protocol does not know", () => command('"unknown"'), 400, "expected a command"],
-    ["a command that is no JSON", () => command("{"), 400, "expected the body to be JSON"],
+    ["a command that is not JSON", () => command("{"), 400, "expected the body to be valid JSON"],
     [
       "a command of another content type",
       () => command("{}", { "content-type": "text/plain" }),
@@ -165,7 +165,7 @@ describe("what the admin pages do not take", () => {
     expect(counts.refused).toEqual(code === 400 ? { "bad-command": 1 } : {});
   });
 
-  test("a body over its limit, announced or in pieces", async () => {
+  test("a body over the limit, announced or in chunks", async () => {
     const body = JSON.stringify("x".repeat(64 * 1024));
     const length: Record<string, string> = { "content-length": String(body.length) };
     for (const more of [length, { "transfer-encoding": "chunked" }]) {
@@ -186,30 +186,32 @@ describe("what the admin pages do not take", () => {
     expect(commands).toEqual([]);
   });
 
-  test.each(["localhost", "localhost:1", "127.0.0.1", "[::1]:5"])("but it may be called %s", async (host) => {
+  test.each(["localhost", "localhost:1", "127.0.0.1", "[::1]:5"])("allow the host name %s", async (host) => {
     expect((await ask("/status", { headers: { host } })).code).toBe(200);
   });
 
-  test("and by the name that it was given", async () => {
+  test("allow the name that it was given", async () => {
     const named = closing(await serveAdmin({ ...options(), address: { host: "localhost", port: 0 } }));
     expect((await ask("/status", { at: named.url })).code).toBe(200);
   });
 
-  test("a failure of our own is said, and the pages go on", async () => {
+  test("report an internal error, and continue to serve", async () => {
     expect(await command('"broken"')).toEqual({ code: 500, text: '{"error":"x is not a function"}' });
     expect((await ask("/status")).code).toBe(200);
   });
 
-  test("faults where the injector is off", async () => {
+  test("faults when the injector is off", async () => {
     const off = closing(await serveAdmin({ ...options(), injector: null }));
     expect((await ask("/faults", { at: off.url })).code).toBe(403);
     expect((await ask("/faults", { at: off.url, method: "PUT", headers: json, body: "{}" })).code).toBe(403);
   });
 
-  test("a taken port", async () => {
+  test("a port in use", async () => {
     const port = Number(new URL(admin.url).port);
     const second = serveAdmin({ ...options(), address: { host: "127.0.0.1", port } });
-    await expect(second).rejects.toThrow(`cannot listen on 127.0.0.1:${port} for the admin pages: it is taken`);
+    await expect(second).rejects.toThrow(
+      `cannot listen on 127.0.0.1:${port} for the admin pages: the address is in use`,
+    );
   });
 });
 
@@ -221,7 +223,7 @@ const event = (n: number, words = ""): TraceEntry => ({
 });
 const heardBy = (listeners: number) => vi.waitFor(() => expect(trace.listeners).toBe(listeners), PATIENCE);
 
-/** A listener to the trace who reads when he is told to. */
+/** Creates a trace listener that reads only on request. */
 async function listener() {
   const answer = await answering("/trace");
   const entries: TraceEntry[] = [];
@@ -234,13 +236,13 @@ async function listener() {
         rest = lines.pop() ?? "";
         for (const line of lines) entries.push(JSON.parse(line) as TraceEntry);
       })
-      .on("error", () => {}); // It is cut off in the middle where the server closes.
+      .on("error", () => {}); // The server disconnects the listener when it closes.
   const ended = new Promise<void>((resolve) => answer.once("close", () => resolve()));
   return closing({ answer, entries, read, ended, close: () => answer.destroy() });
 }
 
 describe("the trace", () => {
-  test("begins with how things stand and goes on with what happens", async () => {
+  test("begins with a snapshot and continues with events", async () => {
     const { entries, read } = await listener();
     read();
     await heardBy(1);
@@ -249,7 +251,7 @@ describe("the trace", () => {
     await vi.waitFor(() => expect(entries).toEqual([snapshot(), event(1), event(2)]), PATIENCE);
   });
 
-  test("begins with the beginning for the first who asks in time: how things stand follows from that", async () => {
+  test("begins with the opening for the first caller, which makes a snapshot unnecessary", async () => {
     trace.publish(event(1));
     const [first, second] = [await listener(), await listener()];
     first.read();
@@ -260,7 +262,7 @@ describe("the trace", () => {
     await vi.waitFor(() => expect(second.entries).toEqual([snapshot(), event(2)]), PATIENCE);
   });
 
-  test("is let go when the listener leaves, whether he listened, was slow, or left at once", async () => {
+  test("releases the listener when it leaves, whether it was reading, slow, or left at once", async () => {
     const [swift, slow] = [await listener(), await listener()];
     swift.read();
     await heardBy(2);
@@ -277,7 +279,7 @@ describe("the trace", () => {
     await heardBy(0);
   });
 
-  test("has room for so many listeners and no more", async () => {
+  test("has a limited number of listeners", async () => {
     const listeners = await Promise.all(Array.from({ length: 32 }, () => listener()));
     expect(await ask("/trace")).toMatchObject({ code: 503 });
     listeners[0]?.close();
@@ -285,7 +287,7 @@ describe("the trace", () => {
     await vi.waitFor(async () => expect((await listener()).answer.statusCode).toBe(200), PATIENCE);
   });
 
-  test("does not wait for a slow listener: he finds a gap, how many are missing, and how things stand", async () => {
+  test("does not wait for a slow listener, which gets a gap, the number of lost entries and a snapshot", async () => {
     const { entries, read } = await listener();
     await heardBy(1);
     const published = 30_000;
@@ -298,7 +300,7 @@ describe("the trace", () => {
       entries.reduce((sum, entry) => sum + (entry.kind === "event" ? 1 : entry.kind === "gap" ? entry.dropped : 0), 0);
     await vi.waitFor(() => {
       expect(count()).toBe(published);
-      expect(entries.at(-1)?.kind).not.toBe("gap"); // How things stand comes after it, and may arrive later.
+      expect(entries.at(-1)?.kind).not.toBe("gap"); // A snapshot follows, and may arrive later.
     }, PATIENCE);
     const gaps = [...entries.keys()].filter((i) => entries[i]?.kind === "gap");
     expect(gaps.length).toBeGreaterThan(0);
@@ -316,7 +318,7 @@ describe("the trace", () => {
     expect(trace.listeners).toBe(0);
   });
 
-  test("is let go even if the node cannot say how things stand", async () => {
+  test("releases the listener even if the snapshot fails", async () => {
     const silent = vi.spyOn(console, "error").mockImplementation(() => {});
     const fail = (): never => {
       throw new TypeError("no picture");

@@ -1,4 +1,4 @@
-/** The admin pages of one member, over HTTP. See `admin-pages.ts` for what they say. */
+/** The HTTP server for a member's admin API. See `admin-pages.ts` for the pages. */
 import { type Context, Hono } from "hono";
 import { stream } from "hono/streaming";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
@@ -15,28 +15,34 @@ import { addSessionPages, SESSION_PAGES, type SessionHost } from "./session-page
 
 export interface AdminOptions {
   readonly address: HostPort;
-  /** PEM. With `ca`, callers have to show a certificate of that authority. Null or absent: no TLS. */
+  /** PEM data. With `ca`, callers must present a certificate signed by that authority. Null or absent: no TLS. */
   readonly tls?: AdminTls | null;
-  /** Answers GET of what tells how the member is, and nothing that changes it or shows what it says. */
+  /**
+   * Whether to serve only the GET pages that report the member's health, and none that change it or show its messages.
+   */
   readonly isReadOnly?: boolean;
   readonly status: () => NodeStatus;
-  /** What the member lacks to be of use; null if it is ready. */
+  /** Returns why the member is not ready, or null if it is. */
   readonly missing: () => string | null;
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly trace: Broadcast<TraceEntry>;
-  /** The entry with which a listener begins that comes too late to hear everything. */
+  /** Returns the first entry for a listener that connects too late to get the start of the trace. */
   readonly snapshot: () => TraceEntry;
-  /** @throws UsageError for a command that the protocol does not know. */
+  /** @throws UsageError if the protocol has no such command */
   readonly command: (command: unknown) => void;
-  /** Gives a command that is answered, and gives the reply. Absent: there are none. Throws and rejects as `command` does. */
+  /**
+   * Runs a command that expects a reply, and returns the reply. Absent if the protocol has no such commands. Throws and
+   * rejects like `command`.
+   */
   readonly request?: (command: Tagged) => Promise<Tagged>;
-  /** Null where faults cannot be injected. */
+  /** The fault injector. Null if faults cannot be injected. */
   readonly injector: FaultInjector | null;
   readonly counts: Counts;
-  /** Where the member lends elections and locks to other programs. */
+  /** The sessions of other programs. Present if they can use this member's elections and locks. */
   readonly sessions?: SessionHost;
 }
 
+/** PEM data. */
 export interface AdminTls {
   readonly cert: string;
   readonly key: string;
@@ -44,9 +50,8 @@ export interface AdminTls {
 }
 
 export interface AdminServer {
-  /** The base URL. */
   readonly url: string;
-  /** Connections from now on are proved with these; those that are open stay. */
+  /** Uses these certificates for new connections. Open connections stay open. */
   renew(tls: AdminTls): void;
   close(): Promise<void>;
 }
@@ -84,7 +89,7 @@ function pages(options: AdminOptions, streams: Set<AbortController>): Hono {
     return objection === null ? next() : c.json({ error: objection }, 403);
   });
   const known = [...addReports(app, options), ...(isReadOnly ? [] : addActs(app, options, streams))];
-  app.notFound((c) => c.json({ error: `no such page; there are ${known.join(", ")}` }, 404));
+  app.notFound((c) => c.json({ error: `no such page; known pages: ${known.join(", ")}` }, 404));
   app.onError((error, c) => {
     if (error instanceof EnvironmentError) return c.json({ error: error.message }, 503);
     if (!(error instanceof UsageError)) return c.json({ error: error.message }, 500);
@@ -94,9 +99,10 @@ function pages(options: AdminOptions, streams: Set<AbortController>): Hono {
   return app;
 }
 
-/** What changes nothing, and may be shown to a network. Returns the pages. */
+/** Adds the read-only pages, which are safe to expose on a network. Returns their paths. */
 function addReports(app: Hono, { status, metrics, missing }: AdminOptions): readonly string[] {
-  app.get("/healthz", (c) => c.json({ healthy: true })); // A member that has failed closes its pages.
+  // A failed member stops serving its pages, so this page always reports health.
+  app.get("/healthz", (c) => c.json({ healthy: true }));
   app.get("/readyz", (c) => {
     const lacks = missing();
     return c.json({ ready: lacks === null, missing: lacks }, lacks === null ? 200 : 503);
@@ -106,13 +112,13 @@ function addReports(app: Hono, { status, metrics, missing }: AdminOptions): read
   return ["/healthz", "/readyz", "/status", "/metrics"];
 }
 
-/** What acts on the member, or shows what it sends and receives. Returns the pages. */
+/** Adds the pages that change the member or show its messages. Returns their paths. */
 function addActs(app: Hono, options: AdminOptions, streams: Set<AbortController>): readonly string[] {
   const { command, request, injector, sessions } = options;
   app.get("/trace", (c) =>
     streams.size < MAX_TRACE_LISTENERS
       ? traceStream(c, options, streams)
-      : c.json({ error: `${MAX_TRACE_LISTENERS} listen to the trace already, and no more may` }, 503),
+      : c.json({ error: `${MAX_TRACE_LISTENERS} clients are already reading the trace, which is the maximum` }, 503),
   );
   app.post("/command", async (c) => {
     command(await jsonBody(c));
@@ -130,7 +136,7 @@ function addActs(app: Hono, options: AdminOptions, streams: Set<AbortController>
   return ["/trace", "/command", ...requests, ...held, "/faults"];
 }
 
-/** @throws UsageError for what is no command of any protocol. */
+/** @throws UsageError if the body cannot be a command of any protocol */
 function tagged(body: unknown): Tagged {
   const { type } = (typeof body === "object" && body !== null ? body : {}) as { type?: unknown };
   if (typeof type !== "string")
@@ -139,13 +145,13 @@ function tagged(body: unknown): Tagged {
 }
 
 /**
- * Pages of other sites may make a browser on this machine call here: they cannot name us as the host they call, nor
- * send JSON without asking first, and browsers say for which page they call.
- * @param ownHost null where the pages are for a network, whose machines know this one by names of their own.
+ * Rejects requests that a page from another site makes through a browser on this machine. Such a request has a foreign
+ * `Host`, cannot send JSON without a preflight request, and is marked as coming from another site in `Sec-Fetch-Site`.
+ * @param ownHost null if the pages are served on a network, where other machines have their own names for this one
  */
 function foreignCaller(c: Context, ownHost: string | null): string | null {
   const site = c.req.header("sec-fetch-site") ?? "none";
-  if (c.req.header("origin") !== undefined || site !== "none") return "the admin pages are not for web pages";
+  if (c.req.header("origin") !== undefined || site !== "none") return "the admin pages reject requests from web pages";
   if (ownHost === null) return null;
   const name = new URL(c.req.url).hostname;
   const isAddress = name === "localhost" || /^[\d.]+$/.test(name) || name.startsWith("[");
@@ -155,9 +161,9 @@ function foreignCaller(c: Context, ownHost: string | null): string | null {
 
 const off = (c: Context) => c.json({ error: "the fault injector is off: start the member with --fault-injector" }, 403);
 
-/** Entries as they happen, one JSON object per line, until the listener leaves. */
+/** Streams entries as they are recorded, one JSON object per line, until the listener disconnects. */
 function traceStream(c: Context, { trace, snapshot }: AdminOptions, streams: Set<AbortController>): Response {
-  if (c.req.method === "HEAD") return c.body(null); // Nobody would read the stream, nor end it.
+  if (c.req.method === "HEAD") return c.body(null); // A HEAD request would never read or end the stream.
   const left = new AbortController();
   streams.add(left);
   c.header("content-type", "application/x-ndjson");
@@ -166,9 +172,10 @@ function traceStream(c: Context, { trace, snapshot }: AdminOptions, streams: Set
     out.onAbort(() => left.abort());
     const batches = trace.listen({ everyMs: TRACE_EVERY_MS, signal: left.signal });
     try {
-      let next = batches.next(); // Listening begins here, so that nothing after the snapshot is missed.
+      let next = batches.next(); // Subscribe before taking the snapshot, so that no later entry is missed.
       const opening = trace.takeOpening();
-      // Who has heard everything needs no snapshot, and entries that wait for the disk are older than one.
+      // If the stream begins with the start of the trace, no snapshot is needed. A snapshot would also be newer than
+      // entries that are still waiting for the disk.
       await out.write(opening.length > 0 ? opening.join("") : line(snapshot()));
       for (let batch = await next; !batch.done; batch = await next) {
         const { lines, dropped } = batch.value;
@@ -184,7 +191,7 @@ function traceStream(c: Context, { trace, snapshot }: AdminOptions, streams: Set
   });
 }
 
-/** A listener that missed something is told so, and how things stand now. */
+/** Returns the lines for a listener that missed entries: a gap, followed by a snapshot. */
 const catchingUp = (dropped: number, now: TraceEntry): string =>
   line({ at: now.at, node: now.node, kind: "gap", dropped }) + line(now);
 

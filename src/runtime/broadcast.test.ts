@@ -12,19 +12,19 @@ function listening<T>(to: Broadcast<T>) {
 }
 
 describe("a broadcast", () => {
-  test("makes nothing of an item while nobody listens", () => {
+  test("serializes nothing without listeners", () => {
     const to = broadcast<{ toJSON(): string }>(10);
     to.takeOpening();
     expect(to.wanted).toBe(false);
     to.publish({
       toJSON() {
-        throw new Error("made a line for nobody");
+        throw new Error("serialized a line although there is no reader");
       },
     });
     expect(to.listeners).toBe(0);
   });
 
-  test("keeps how it began, for the first who asks", () => {
+  test("keeps the opening for the first caller", () => {
     const to = broadcast<{ n: number }>(10);
     expect(to.wanted).toBe(true);
     to.publish({ n: 1 });
@@ -34,7 +34,7 @@ describe("a broadcast", () => {
     expect(to.takeOpening()).toEqual([]);
   });
 
-  test("does not keep it for long", () => {
+  test("drops the opening after some time", () => {
     vi.useFakeTimers();
     try {
       const to = broadcast<{ n: number }>(10);
@@ -47,7 +47,7 @@ describe("a broadcast", () => {
     }
   });
 
-  test("keeps no opening that is too long to wait for somebody", () => {
+  test("drops an opening that is too long", () => {
     const to = broadcast<string>(1_000);
     for (let i = 0; i < 10; i++) to.publish("x".repeat(2 ** 20));
     expect(to.wanted).toBe(false);
@@ -70,7 +70,7 @@ describe("a broadcast", () => {
     }
   });
 
-  test("says what the item was when it was published", async () => {
+  test("serializes an item when it is published", async () => {
     const to = broadcast<{ n: number }>(10);
     const { first, left, batches } = listening(to);
     const item = { n: 1 };
@@ -81,7 +81,7 @@ describe("a broadcast", () => {
     await batches.return();
   });
 
-  test("drops what a slow listener has no room for, and says how many, behind what came before them", async () => {
+  test("drops lines that a slow listener has no room for, and reports their number after the earlier ones", async () => {
     const to = broadcast<number>(3);
     const { first, left, batches } = listening(to);
     for (const n of [1, 2, 3, 4, 5]) to.publish(n);
@@ -92,7 +92,7 @@ describe("a broadcast", () => {
     await batches.return();
   });
 
-  test("bounds what waits by length as well, and leaves one gap at the end", async () => {
+  test("limits the queue by length as well, and leaves one gap at the end", async () => {
     const to = broadcast<string>(1_000);
     const { first, left, batches } = listening(to);
     const long = "x".repeat(2 ** 20);
@@ -105,19 +105,19 @@ describe("a broadcast", () => {
     await batches.return();
   });
 
-  test.each([1, 30_000])("forgets a listener who leaves while it waits %i ms", async (everyMs) => {
+  test.each([1, 30_000])("releases a listener that leaves while it waits %i ms", async (everyMs) => {
     const to = broadcast<number>(3);
     const left = new AbortController();
     const batches = to.listen({ everyMs, signal: left.signal });
     const next = batches.next();
     expect(to.listeners).toBe(1);
-    await sleep(5); // Through several empty rounds, or in the middle of one.
+    await sleep(5); // This covers several empty rounds, or part of one.
     left.abort();
     expect(await next).toEqual({ value: undefined, done: true });
     expect(to.listeners).toBe(0);
   });
 
-  test("forgets a listener who stops asking", async () => {
+  test("releases a listener that stops reading", async () => {
     const to = broadcast<number>(3);
     const { first, batches } = listening(to);
     to.publish(1);

@@ -1,26 +1,28 @@
 /**
- * One writer, any number of listeners, lines of JSON. A line is made when its item is published, once for all
- * listeners: what the item refers to may change afterwards. A listener that falls behind loses lines and is told how
- * many; the writer never waits and its memory stays bounded.
+ * Publishes items as JSON lines to any number of listeners. An item is serialized once for all listeners when it is
+ * published, because the objects it refers to may change later. A listener that falls behind loses lines and is given
+ * the number of lost lines. `publish` never waits, and memory use is bounded.
  */
 export interface Broadcast<T> {
   readonly listeners: number;
-  /** Whether a published item reaches anybody: while somebody listens, and at first, while the opening is kept. */
+  /** Whether published items are used: while there are listeners or while the opening is still being recorded. */
   readonly wanted: boolean;
   publish(item: T): void;
   /**
-   * The lines of the first seconds, for the first who asks: the starter of a process can listen only once it runs, and
-   * would miss how it began. Empty if that is too long ago.
+   * Returns the opening, the lines from the first few seconds, to the first caller. A program that starts a process can
+   * only listen once the process is running, so it would otherwise miss the beginning. Returns an empty list to later
+   * callers, and once the opening is too old or too long.
    */
   takeOpening(): readonly string[];
-  /** Batches of lines from now on, at most one batch per `everyMs`, until `signal` aborts. */
+  /** Yields batches of the lines published from now on, at most one batch per `everyMs`, until `signal` aborts. */
   listen(options: { everyMs: number; signal: AbortSignal }): AsyncGenerator<Batch, void, undefined>;
 }
 
+/** Lines that a listener receives together. */
 export interface Batch {
-  /** Each ends with a line feed. */
+  /** The lines, each ending with a line feed. */
   readonly lines: readonly string[];
-  /** How many lines were lost after these because the listener was too slow. */
+  /** How many lines after these were lost because the listener was too slow. */
   readonly dropped: number;
 }
 
@@ -30,14 +32,17 @@ interface Inbox {
   dropped: number;
 }
 
-/** What waits for one listener, in UTF-16 units. */
+/** The maximum total length of the lines queued for one listener, in UTF-16 code units. */
 const MAX_LENGTH = 4 * 1024 * 1024;
 
-/** The opening is kept for so long, and up to so many lines; like what waits for a listener it is bounded in length. */
+/**
+ * How long the opening is available, and how many lines it can have. Its total length has the same limit as a
+ * listener's queue.
+ */
 const OPENING_MS = 10_000;
 const OPENING_LINES = 5_000;
 
-/** @param capacity how many lines may wait for one listener; they are bounded in length, too. */
+/** @param capacity the maximum number of lines queued for one listener. Their total length is limited, too. */
 export function broadcast<T>(capacity: number): Broadcast<T> {
   const inboxes = new Set<Inbox>();
   const began = performance.now();
@@ -68,7 +73,7 @@ export function broadcast<T>(capacity: number): Broadcast<T> {
       }
       for (const inbox of inboxes) {
         const isFull = inbox.lines.length >= capacity || inbox.length + line.length > MAX_LENGTH;
-        // Once one is lost, all that follow are, so that there is one gap and it is at the end.
+        // Once a line is lost, drop all later lines as well, so that there is only one gap, at the end.
         if (isFull || inbox.dropped > 0) inbox.dropped += 1;
         else {
           inbox.lines.push(line);

@@ -1,8 +1,8 @@
-/** Code of a caller that this program calls back. What it throws ends nothing but itself. */
+/** Calls a user's callbacks in such a way that an error they throw does not affect the member. */
 
 /**
- * Calls a listener of a caller, from within a step of an algorithm or not. What it throws is an uncaught error of the program, as it is
- * with listeners of an `EventTarget`, such as those of a grant's `signal`.
+ * Calls a callback. If it throws, the error becomes an uncaught exception of the program, as with listeners on an
+ * `EventTarget` such as a grant's `signal`. Safe to use within a step of an algorithm.
  */
 export function callBack<A extends readonly unknown[]>(listener: (...given: A) => unknown, ...given: A): void {
   try {

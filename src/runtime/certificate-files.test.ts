@@ -20,9 +20,9 @@ let lines: string[];
 let renewed: TlsMaterial[];
 let renewal: CertificateRenewal<TlsMaterial>;
 let counts: Pick<Counts, "certificateDays">;
-/** What the member does every half minute. */
+/** Runs the check that the member makes every half minute. */
 let look: () => void;
-/** Looks that have come to their end, which read the time of it: files are not to change in the middle of one. */
+/** The number of completed checks. Files must not change during a check. */
 let looks: number;
 
 function write({ ca, cert, key }: TlsMaterial): void {
@@ -32,7 +32,7 @@ function write({ ca, cert, key }: TlsMaterial): void {
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "coterie-renewal-"));
-  const [said, used]: [string[], TlsMaterial[]] = [[], []]; // A look that is under way as a test ends is not the next one's.
+  const [said, used]: [string[], TlsMaterial[]] = [[], []]; // Discard the results of a check from the previous test.
   [lines, renewed] = [said, used];
   write(await ours.issueFor(40, "node-2"));
   const timers = {
@@ -68,7 +68,7 @@ afterEach(() => {
 });
 
 describe("certificate files of a member that runs", () => {
-  test("are used again once they have changed, and not before", async () => {
+  test("are reloaded only after they have changed", async () => {
     look();
     await vi.waitFor(() => expect(looks).toBe(2), PATIENCE);
     const next = await ours.issueFor(40, "node-2");
@@ -81,33 +81,31 @@ describe("certificate files of a member that runs", () => {
     expect(lines).toEqual([expect.stringContaining("info new connections use the renewed certificate")]);
   });
 
-  test("are said to run out, and until when; and that they have, with what is to be done", async () => {
+  test("are reported before and after they expire, with the date and the remedy", async () => {
     expect(counts.certificateDays.members).toBeGreaterThan(39);
     write(await ours.issueFor(3, "node-2"));
     await vi.waitFor(() => {
       look();
       expect(lines.at(-1)).toContain(
-        "the certificate that this member shows to other members expires in 2 days: it is",
+        "the certificate that this member presents to other members expires in 2 days: it is valid until",
       );
     }, PATIENCE);
     write(await ours.issueEarlier(3, "node-2"));
     await vi.waitFor(() => {
       look();
-      expect(lines.at(-1)).toMatch(
-        /shows to other members has expired: .*; put a new one, and its key, in place of .*node-2.pem/,
-      );
+      expect(lines.at(-1)).toMatch(/presents to other members has expired: .*; replace .*node-2.pem and its key/);
     }, PATIENCE);
     expect(counts.certificateDays.members).toBeLessThan(-1);
   });
 
-  test("change nothing while only one of a pair is written, or one is missing; the log says so once", async () => {
+  test("change nothing while one of a pair is missing or outdated, which is logged once", async () => {
     const next = await ours.issueFor(40, "node-2");
     writeFileSync(join(folder, "node-2.pem"), next.cert);
     await vi.waitFor(() => {
       look();
       expect(lines).toHaveLength(1);
     }, PATIENCE);
-    expect(lines[0]).toContain("warn the certificate files cannot be used, and the certificate of before goes on:");
+    expect(lines[0]).toContain("warn cannot use the new certificate files, so the previous certificate stays in use:");
     rmSync(join(folder, "node-2.pem"));
     look();
     write(next);

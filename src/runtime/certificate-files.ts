@@ -1,4 +1,4 @@
-/** Certificates as files: a member reads its own when it starts, and again while it runs. */
+/** Reads certificate files. A member reads its own files when it starts and checks them for changes while it runs. */
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
@@ -8,19 +8,22 @@ import type { Log } from "./log.ts";
 import type { CertificateUse, Counts } from "./metrics.ts";
 import type { Platform, Timer, TlsMaterial } from "./platform/platform.ts";
 
-/** A renewal has days of time. */
+/** How often to check the files. A renewed certificate is usually available days before the old one expires. */
 const LOOK_EVERY_MS = 30_000;
 const DAY_MS = 86_400_000;
 const SOON_MS = 14 * DAY_MS;
 
-/** Paths of a member's certificate, its key and the authority of all members; `{id}` is replaced by the id. */
+/**
+ * The paths of a member's certificate, its key, and the CA certificate that all members share. `{id}` is replaced with
+ * the member's id.
+ */
 export interface TlsFiles {
   readonly ca: string;
   readonly cert: string;
   readonly key: string;
 }
 
-/** Paths, or the PEM texts that are there. */
+/** The paths of PEM files, or their contents. */
 export interface Pems {
   readonly cert: string;
   readonly key: string;
@@ -31,7 +34,7 @@ export interface RenewalOptions<P extends Pems> {
   readonly platform: { readonly timers: Platform["timers"]; readonly clock: Pick<Platform["clock"], "wall"> };
   readonly id: NodeId;
   readonly use: CertificateUse;
-  /** Where the files are; null: there is no TLS. */
+  /** The paths of the files. Null: no TLS. */
   readonly files: P | null;
   readonly counts: Pick<Counts, "certificateDays">;
   readonly log: Log;
@@ -39,13 +42,17 @@ export interface RenewalOptions<P extends Pems> {
 }
 
 /**
- * Reads the files again now and then, until `stop` is called: what has changed is used for new connections, and those that are open
- * stay. Files that cannot be used change nothing, and the log says so once. It also says when a certificate runs out soon, or has.
+ * Checks the files regularly until `stop` is called. Changed certificates are used for new connections; open
+ * connections stay open. If the files cannot be used, nothing changes, and the problem is logged once. Also warns when
+ * a certificate is about to expire or has expired.
  */
 export class CertificateRenewal<P extends Pems> {
   readonly #options: RenewalOptions<P>;
   readonly #timer: Timer | null;
-  /** Null before the first look, which may already find others than those that the member has started with. */
+  /**
+   * The PEM data in use. Null before the first check. The files may already have changed between the member's start and
+   * that check.
+   */
   #used: P | null = null;
   #isLooking = false;
 
@@ -68,7 +75,7 @@ export class CertificateRenewal<P extends Pems> {
       if (files === null) return;
       const found = await readPems(files, id);
       if (this.#used === null || !isSame(found, this.#used)) {
-        createSecureContext(found); // A certificate and a key of which only one has been written yet do not fit together.
+        createSecureContext(found); // Throws if only the new certificate or only its new key has been written so far.
         renew(found);
         const isNew = this.#used !== null;
         this.#used = found;
@@ -76,7 +83,7 @@ export class CertificateRenewal<P extends Pems> {
       }
       this.#noteEnd(found);
     } catch (error) {
-      const text = `the certificate files cannot be used, and the certificate of before goes on: ${(error as Error).message}`;
+      const text = `cannot use the new certificate files, so the previous certificate stays in use: ${(error as Error).message}`;
       log.once("certificate-not-renewed", text, { event: "certificate-not-renewed" });
     } finally {
       this.#isLooking = false;
@@ -92,7 +99,7 @@ export class CertificateRenewal<P extends Pems> {
     const when =
       leftMs < 0 ? "has expired: it was valid" : `expires in ${Math.floor(leftMs / DAY_MS)} days: it is valid`;
     const file = files?.cert.replaceAll("{id}", String(id));
-    const text = `the certificate that this member shows to ${SHOWN_TO[use]} ${when} until ${validTo}; put a new one, and its key, in place of ${file}, which is read while the member runs`;
+    const text = `the certificate that this member presents to ${SHOWN_TO[use]} ${when} until ${validTo}; replace ${file} and its key, and the running member will reload them`;
     log.once(`certificate ${use} ${leftMs < 0}`, text, {
       event: leftMs < 0 ? "certificate-expired" : "certificate-expires",
     });
@@ -102,17 +109,21 @@ export class CertificateRenewal<P extends Pems> {
 const SHOWN_TO: Readonly<Record<CertificateUse, string>> = {
   members: "other members",
   clients: "clients",
-  admin: "readers of its admin pages",
+  admin: "visitors to its admin pages",
 };
 
 const isSame = (one: Pems, other: Pems): boolean =>
   one.ca === other.ca && one.cert === other.cert && one.key === other.key;
 
+/** Reads a member's certificate files. Null: no TLS. */
 export async function readTls(tls: TlsFiles | null, id: NodeId): Promise<TlsMaterial | null> {
   return tls && readPems(tls, id);
 }
 
-/** `{id}` in a path stands for the member's id. @throws EnvironmentError if a file cannot be read */
+/**
+ * Reads PEM files. `{id}` in a path is replaced with the member's id.
+ * @throws EnvironmentError if a file cannot be read
+ */
 export async function readPems<P extends Pems>(files: P, id: NodeId): Promise<P> {
   const { cert, key, ca } = files;
   const texts = { cert: await readPem(cert, id), key: await readPem(key, id) };

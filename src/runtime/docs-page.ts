@@ -1,11 +1,11 @@
-/** Where a page of the docs is that a message names. The package has them beside its code. */
+/** Finds the docs page that a message refers to. The package ships the docs next to its code. */
 import { isAbsolute, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * The path of a page as whoever reads the message can open it: from the folder in which the program runs, such as
- * `node_modules/coterie/docs/recovery.md`; whole, if it lies further away.
- * @param page such as `recovery.md`
+ * Returns a path to the page that the reader of a message can open. The path is relative to the working directory, such
+ * as `node_modules/coterie/docs/operate/recovery.md`, or absolute if the page is far away.
+ * @param page for example `recovery.md`
  */
 export function docsPage(page: string): string {
   const path = fileURLToPath(new URL(`../../docs/${page}`, import.meta.url));

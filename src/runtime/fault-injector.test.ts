@@ -8,14 +8,14 @@ const verdicts = (injector: ReturnType<typeof faultInjector>, to: number) =>
   Array.from({ length: 200 }, () => injector.verdict(to));
 
 describe("the fault injector", () => {
-  test("lets everything through at first, and again without faults", () => {
+  test("lets everything through at first, and again once faults are cleared", () => {
     const injector = faultInjector(realPlatform.random);
     expect(new Set(verdicts(injector, 1))).toEqual(new Set([0]));
     injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max: 0 } };
     expect(new Set(verdicts(injector, 1))).toEqual(new Set([0]));
   });
 
-  test("does not look at the faults for each message once they are healed", () => {
+  test("does not look up the faults for each message once they are healed", () => {
     const injector = faultInjector(realPlatform.random);
     let looks = 0;
     injector.faults = { ...noFaults, dropRate: 1 };
@@ -31,13 +31,13 @@ describe("the fault injector", () => {
     expect(looks).toBe(0);
   });
 
-  test("cuts the links that it is told to cut, and no others", () => {
+  test("cuts exactly the links in `cutTo`", () => {
     const injector = faultInjector(realPlatform.random);
     injector.faults = { ...noFaults, cutTo: [2, 3] };
     expect([1, 2, 3].map((to) => injector.verdict(to))).toEqual([0, "cut", "cut"]);
   });
 
-  test("drops all, some or none", () => {
+  test("drops all, some or no messages", () => {
     const injector = faultInjector(realPlatform.random);
     injector.faults = { ...noFaults, dropRate: 1 };
     expect(new Set(verdicts(injector, 1))).toEqual(new Set(["dropped"]));
@@ -45,7 +45,7 @@ describe("the fault injector", () => {
     expect(new Set(verdicts(injector, 1))).toEqual(new Set(["dropped", 0]));
   });
 
-  test("draws delays between the two bounds", () => {
+  test("draws delays within the bounds", () => {
     const injector = faultInjector(realPlatform.random);
     injector.faults = { ...noFaults, delayMs: { min: 10, max: 20 } };
     for (const verdict of verdicts(injector, 1)) {
@@ -61,7 +61,7 @@ describe("datagrams at the fault injector", () => {
   const fates = (injector: ReturnType<typeof faultInjector>) =>
     Array.from({ length: 200 }, () => injector.datagramVerdict(1));
 
-  test("arrive once and at once, unless somebody says otherwise", () => {
+  test("arrive once and immediately by default", () => {
     const injector = faultInjector(realPlatform.random);
     expect(injector.isCalm).toBe(true);
     expect(fates(injector)).toEqual(fates(injector).map(() => [0]));
@@ -71,7 +71,7 @@ describe("datagrams at the fault injector", () => {
     expect(injector.isCalm).toBe(false);
   });
 
-  test("are cut off, dropped and delayed as messages are", () => {
+  test("are cut off, dropped and delayed like messages", () => {
     const injector = faultInjector(realPlatform.random);
     injector.faults = { ...noFaults, cutTo: [1] };
     expect(new Set(fates(injector))).toEqual(new Set(["cut"]));
@@ -81,14 +81,14 @@ describe("datagrams at the fault injector", () => {
     expect(fates(injector)).toEqual(fates(injector).map(() => [5]));
   });
 
-  test("may be dropped where messages are not", () => {
+  test("may be dropped separately", () => {
     const injector = faultInjector(realPlatform.random);
     injector.faults = datagrams({ dropRate: 1 });
     expect(new Set(fates(injector))).toEqual(new Set(["dropped"]));
     expect(new Set(verdicts(injector, 1))).toEqual(new Set([0]));
   });
 
-  test("come again later, and later than others", () => {
+  test("may arrive again later, and out of order", () => {
     const injector = faultInjector(realPlatform.random);
     injector.faults = datagrams({ duplicateRate: 1 });
     for (const fate of fates(injector)) {
@@ -104,7 +104,7 @@ describe("datagrams at the fault injector", () => {
   });
 });
 
-describe("faults that somebody asks for", () => {
+describe("requested faults", () => {
   test.each([noFaults, faults({ dropRate: 1, delayMs: { min: 0, max: 60_000 } }), faults({ cutTo: [0, 7] })])(
     "may be %j",
     (asked) => {
@@ -113,13 +113,13 @@ describe("faults that somebody asks for", () => {
   );
 
   test.each([{}, { cutTo: [2] }, { dropRate: 0.5 }, { delayMs: { min: 1, max: 2 } }])(
-    "may be %j: there is none of what is left out",
+    "may be %j: omitted faults are off",
     (asked) => {
       expect(readFaults(asked)).toEqual({ ...noFaults, ...asked });
     },
   );
 
-  test("of datagrams may be some: there is none of what is left out", () => {
+  test("of datagrams may be partial: omitted ones are off", () => {
     expect(readFaults({ datagrams: { duplicateRate: 0.1 } })).toEqual({
       ...noFaults,
       datagrams: { dropRate: 0, duplicateRate: 0.1, reorderRate: 0 },
@@ -139,10 +139,10 @@ describe("faults that somebody asks for", () => {
     [faults({ dropRate: 1.1 }), "expected faults.dropRate to be from 0 to 1, got 1.1"],
     [faults({ dropRate: "1" }), 'expected faults.dropRate to be a finite number, got "1"'],
     [faults({ delayMs: { min: -1, max: 5 } }), "expected faults.delayMs.min to be at least 0, got -1"],
-    [faults({ delayMs: { min: 6, max: 5 } }), "expected faults.delayMs.max to be from its min to 60000, got 5"],
+    [faults({ delayMs: { min: 6, max: 5 } }), "expected faults.delayMs.max to be between its min and 60000, got 5"],
     [
       faults({ delayMs: { min: 0, max: 60_001 } }),
-      "expected faults.delayMs.max to be from its min to 60000, got 60001",
+      "expected faults.delayMs.max to be between its min and 60000, got 60001",
     ],
     [faults({ cutTo: [0.5] }), "expected faults.cutTo[0] to be a natural number, got 0.5"],
     [faults({ loss: 1 }), "expected faults.loss to be absent, got 1"],

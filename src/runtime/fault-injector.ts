@@ -1,30 +1,31 @@
 /**
- * The fault injector: a real node's messages can be dropped, delayed or cut off by command, for demos and tests. It stands
- * before the transport, so what it drops never left. Delays keep a link's messages in order; datagrams, which IP multicast
- * loses, copies and lets overtake each other anyway, can be treated so here, too, for each receiver by itself.
+ * The fault injector: drops, delays or cuts off a real node's messages on request, for demos and tests. It runs before
+ * the transport, so a dropped message never leaves the node. Delayed messages on one link stay in order. Datagrams can
+ * also be lost, duplicated and reordered, separately for each receiver, as in real IP multicast.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { list, natural, problem, real, struct } from "../core/shape.ts";
 import type { Random } from "./platform/platform.ts";
 
+/** The faults to inject into a node's outgoing messages. */
 export interface Faults {
   /** Messages to these nodes are dropped. */
   cutTo: NodeId[];
-  /** The probability that a message is dropped, 0 … 1. */
+  /** The probability that a message is dropped, from 0 to 1. */
   dropRate: number;
-  /** Every message waits for a time drawn between the two first. */
+  /** The range of each message's delay. Delays are distributed uniformly. */
   delayMs: { min: number; max: number };
-  /** What becomes of datagrams besides. */
+  /** Additional faults for datagrams. */
   datagrams?: DatagramFaults;
 }
 
-/** Probabilities, 0 … 1, for each datagram and receiver. */
+/** Probabilities from 0 to 1, applied separately to each datagram and receiver. */
 export interface DatagramFaults {
   dropRate: number;
-  /** It comes again a little later. */
+  /** The probability that a datagram arrives a second time, slightly later. */
   duplicateRate: number;
-  /** It comes after some that were sent later. */
+  /** The probability that a datagram arrives after ones that were sent later. */
   reorderRate: number;
 }
 
@@ -37,12 +38,12 @@ const faultsShape = struct<Omit<Faults, "datagrams">>({
 const datagramsShape = struct<DatagramFaults>({ dropRate: real, duplicateRate: real, reorderRate: real });
 const soundDatagrams: DatagramFaults = { dropRate: 0, duplicateRate: 0, reorderRate: 0 };
 
-/** Longer than any demo waits for, and short enough that what is held back leaves while somebody remembers why. */
+/** Longer than any demo needs, but short enough that users still remember why a message arrives late. */
 const MAX_DELAY_MS = 60_000;
 
 /**
- * The faults that somebody asks for; of a fault that they leave out there is none.
- * @throws UsageError that names the field.
+ * Parses the requested faults. Faults that are omitted are off.
+ * @throws UsageError if a field is invalid. The message names the field.
  */
 export function readFaults(asked: unknown): Faults {
   if (!isRecord(asked)) throw new UsageError("bad-faults", unexpected("faults", "an object", asked));
@@ -60,7 +61,7 @@ export function readFaults(asked: unknown): Faults {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** What is wrong, in one sentence that names the field, or null. */
+/** Returns a sentence that describes the problem and names the field, or null if the faults are valid. */
 function faultsProblem(faults: unknown): string | null {
   const wrong = problem(faultsShape, faults, "faults");
   if (wrong !== null) return wrong;
@@ -68,7 +69,7 @@ function faultsProblem(faults: unknown): string | null {
   if (dropRate < 0 || dropRate > 1) return unexpected("faults.dropRate", "from 0 to 1", dropRate);
   if (delayMs.min < 0) return unexpected("faults.delayMs.min", "at least 0", delayMs.min);
   if (delayMs.max < delayMs.min || delayMs.max > MAX_DELAY_MS)
-    return unexpected("faults.delayMs.max", `from its min to ${MAX_DELAY_MS}`, delayMs.max);
+    return unexpected("faults.delayMs.max", `between its min and ${MAX_DELAY_MS}`, delayMs.max);
   return null;
 }
 
@@ -81,23 +82,23 @@ function datagramsProblem(datagrams: unknown): string | null {
   return null;
 }
 
+/** A healthy network: all faults are off. */
 export const noFaults: Faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max: 0 } };
 
-/** What becomes of one message: it is lost, or it leaves after so many milliseconds. */
+/** The fate of one message: lost, or sent after this many milliseconds. */
 export type Verdict = "cut" | "dropped" | number;
 
-/** What becomes of one datagram on its way to one member: it is lost, or it arrives after so many milliseconds each time. */
+/** The fate of one datagram for one member: lost, or delivered once after each of these delays, in milliseconds. */
 export type DatagramVerdict = "cut" | "dropped" | readonly number[];
 
 export interface FaultInjector {
   faults: Faults;
-  /** There are no faults. */
   readonly isCalm: boolean;
   verdict(to: NodeId): Verdict;
   datagramVerdict(to: NodeId): DatagramVerdict;
 }
 
-/** Far more than datagrams that leave one after the other are apart. */
+/** The delay of a reordered datagram. It is much longer than the time between consecutive datagrams. */
 const OVERTAKEN_MS = { min: 1, max: 20 };
 
 export function faultInjector({ fraction }: Pick<Random, "fraction">): FaultInjector {

@@ -1,4 +1,4 @@
-/** A host and its journal: what leaves when, and what comes back. */
+/** Checks a host with a journal: when effects take place, and which state is restored after a crash. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { InvariantViolation } from "../core/errors.ts";
 import type { Protocol } from "../core/protocol.ts";
@@ -22,7 +22,10 @@ type Filing = {
   record: { type: "file"; name: string } | { type: "nothing" };
 };
 
-/** Files what it is told, then says so to node 2 and to the application. What it says is its own state, which goes on changing. */
+/**
+ * Journals each word it receives, then sends it to node 2 and emits it. The message is part of the protocol's state,
+ * which changes later.
+ */
 const filing: Protocol<Filing> = {
   name: "filing",
   init: () => ({ files: [], started: 0 }),
@@ -75,7 +78,7 @@ const filing: Protocol<Filing> = {
   view: ({ files }) => ({ role: `${files.length} files` }),
 };
 
-/** A slot whose disk is done when the test says so. */
+/** Creates a slot whose disk writes complete when the test calls `sync`. */
 function slotOf(records: Filing["record"][] = []) {
   const waiting: (() => void)[] = [];
   const written: string[] = [];
@@ -86,7 +89,7 @@ function slotOf(records: Filing["record"][] = []) {
     whenDurable: (then) => void waiting.push(then),
     release: () => {},
   };
-  /** The first `count` writes that somebody waits for are durable. */
+  /** Makes the first `count` waiting writes durable. */
   const sync = (count = waiting.length): void => {
     for (const then of waiting.splice(0, count)) then();
   };
@@ -120,15 +123,15 @@ function hosting(records: Filing["record"][] = [], protocol = filing) {
   return { host, sent, told, fatal, entries, trace, ...disk };
 }
 
-test("a node comes back with what it has journalled, before it starts", () => {
+test("a node restores its journal before it starts", () => {
   const { host, sent } = hosting([{ type: "file", name: "a" }, { type: "nothing" }, { type: "file", name: "b" }]);
   host.start();
   expect(sent).toEqual(["b"]);
   expect(host.snapshot()).toMatchObject({ state: { files: ["b"], started: 1 } });
 });
 
-describe("what follows a write", () => {
-  test("leaves once that is durable, to peers and to the application", () => {
+describe("effects after a write", () => {
+  test("leave once it is durable, to peers and to the application", () => {
     const { host, sent, told, sync, written } = hosting();
     host.start();
     host.command({ type: "file", name: "a" });
@@ -139,7 +142,7 @@ describe("what follows a write", () => {
     expect([sent, told]).toEqual([["", "a"], ["a"]]);
   });
 
-  test("is what it was when it was said, whatever has changed since", () => {
+  test("have the content of their own time, regardless of later changes", () => {
     const { host, sent, told, sync } = hosting();
     host.start();
     for (const name of ["a", "b", "c"]) host.command({ type: "file", name });
@@ -148,7 +151,7 @@ describe("what follows a write", () => {
     expect(told).toEqual(["a", "a b", "a b c"]);
   });
 
-  test("is overtaken by nothing that comes later, and overtakes nothing", () => {
+  test("keep their order relative to earlier and later effects", () => {
     const { host, sent, sync } = hosting();
     host.start();
     host.command({ type: "between", first: "1 before", last: "2 after" });
@@ -163,7 +166,7 @@ describe("what follows a write", () => {
     expect(sent.at(-1)).toBe("at once");
   });
 
-  test("waits for a replacement of the journal, too", () => {
+  test("also wait for a compaction of the journal", () => {
     const { host, sent, sync, written } = hosting();
     host.start();
     host.command({ type: "shred" });
@@ -174,7 +177,7 @@ describe("what follows a write", () => {
     expect(sent).toEqual(["", "shredded"]);
   });
 
-  test("may make the application ask for more", () => {
+  test("may trigger further commands of the application", () => {
     const { host, told, sync, sent } = hosting();
     host.start();
     host.command({ type: "file", name: "answer me" });
@@ -187,7 +190,7 @@ describe("what follows a write", () => {
     expect(told).toEqual(["answer me", "answer me answer"]);
   });
 
-  test("never leaves once the host has stopped, as after a crash", () => {
+  test("never leave after the host has stopped, as after a crash", () => {
     const { host, sent, told, sync } = hosting();
     host.start();
     host.command({ type: "file", name: "a" });
@@ -201,7 +204,7 @@ describe("while the disk is at work", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test("timers run on, and what they lead to waits in its turn", () => {
+  test("timers continue, and their effects wait in order", () => {
     const { host, sent, sync } = hosting();
     host.start();
     host.command({ type: "file", name: "a" });
@@ -214,7 +217,7 @@ describe("while the disk is at work", () => {
   });
 });
 
-test("the trace says things in the order of steps, when they have left, with the time at which they were done", () => {
+test("the trace is in the order of steps, written when effects leave, with the times of the steps", () => {
   const { host, entries, trace, sync } = hosting([{ type: "file", name: "old" }]);
   trace.wanted = true;
   host.start();
@@ -228,7 +231,7 @@ test("the trace says things in the order of steps, when they have left, with the
   expect(entries.map(({ at }) => at)).toEqual(entries.map(({ at }) => at).sort((a, b) => a - b));
 });
 
-test("a protocol that persists what it cannot replay is wrong", () => {
+test("a protocol that persists a record without a replay handler is wrong", () => {
   const { replay: _replay, ...forgetful } = filing;
   const fatal: Error[] = [];
   const host = new Host<Filing>({
@@ -243,5 +246,5 @@ test("a protocol that persists what it cannot replay is wrong", () => {
   host.start();
   host.command({ type: "file", name: "a" });
   expect(fatal).toEqual([expect.any(InvariantViolation)]);
-  expect(fatal[0]?.message).toBe("filing journals “file” and has no handler that replays it");
+  expect(fatal[0]?.message).toBe("filing journals “file” but has no handler that replays it");
 });

@@ -16,7 +16,7 @@ type Crier = {
   record: { type: "vowed"; words: string };
 };
 
-/** Says what it is told to; a vow is written down before it is said. */
+/** Sends messages on command. A `vow` is journaled before it is sent. */
 const crier: Protocol<Crier> = {
   name: "crier",
   init: () => ({ cries: [] }),
@@ -86,27 +86,27 @@ function hosting() {
 }
 
 describe("a host whose transport multicasts", () => {
-  test("hands a broadcast over once, and what is for one node as before", () => {
+  test("passes on a broadcast once, and single messages as before", () => {
     const { host, said } = hosting();
     host.command({ type: "cry", words: "a" });
     host.command({ type: "whisper", to: 1, words: "b" });
     expect(said).toEqual(["a to all", "b to 1"]);
   });
 
-  test("tells its trace of each receiver by itself, in ascending order, and to whom it is lost", () => {
+  test("traces each receiver separately, in ascending order, with losses", () => {
     const { host, told } = hosting();
     host.command({ type: "cry", words: "a" });
     expect(told()).toEqual(["send a-1 to 1", "send a-2 to 2", "lost a-2 to 2"]);
   });
 
-  test("asks for no names while nobody listens to the trace", () => {
+  test("requests no ids without trace listeners", () => {
     const { host, trace, told, said } = hosting();
     trace.wanted = false;
     host.command({ type: "cry", words: "a" });
     expect([said, told()]).toEqual([["a to all"], []]);
   });
 
-  test("keeps a broadcast until what was journalled before it is durable", () => {
+  test("holds a broadcast until earlier journal records are durable", () => {
     const { host, said, told, sync } = hosting();
     host.command({ type: "vow", words: "a" });
     host.command({ type: "cry", words: "b" });

@@ -1,4 +1,3 @@
-/** What a host is given, and what it tells. */
 import type {
   EventOf,
   MessageOf,
@@ -19,37 +18,52 @@ export interface HostOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
-  /** Writes the message down before it returns: it may be a piece of the state, which goes on changing. */
+  /**
+   * Sends a message. Must serialize it before returning, because the message may be part of the state, which changes
+   * later.
+   */
   readonly send: (to: NodeId, message: MessageOf<V>) => SendResult;
-  /** Takes a broadcast to all peers at once, and says of each what became of it. Without it, it is sent to each by itself. */
+  /**
+   * Broadcasts a message to all peers at once, and returns the result for each peer. If absent, the host sends to each
+   * peer separately.
+   */
   readonly multicast?: (message: MessageOf<V>) => (to: NodeId) => SendResult;
   readonly trace: TraceSink<V>;
-  /** Required of a protocol that signs. */
+  /** Required if the protocol signs. */
   readonly signatures?: Signatures;
-  /** A handler has found that `by` has not signed what `from` sent in its name; null: nobody sent it just now. */
+  /**
+   * Called when a handler finds that `by` did not sign a value. `from` is the sender of the message being handled, or
+   * null if no message is being handled.
+   */
   readonly onWrongSignature?: (from: NodeId | null, by: NodeId) => void;
-  /** Where it journals. Required of a protocol that does; what the slot holds is replayed when the host starts. */
+  /**
+   * The node's part of the journal. Required if the protocol persists records. The records are replayed when the host
+   * starts.
+   */
   readonly slot?: Slot<RecordOf<V>> | null;
-  /** `until`: up to when it is certain, by its deadline as that was set when it happened; null without one, or once it has passed. */
+  /**
+   * Called with each event. `until` is how long the event remains certain, as given by its deadline. It is null if the
+   * event has no deadline or the deadline has passed.
+   */
   readonly onEvent?: (event: EventOf<V>, until: number | null) => void;
-  /** Whether `onEvent` wants it: what it does not want is not copied. Default: all of it. */
+  /** Whether `onEvent` needs this event. Other events are not copied. Default: true for all events. */
   readonly isHeard?: (event: EventOf<V>) => boolean;
-  /** Called before each step: what the node is to know by then is given to it as commands. */
+  /** Called before each step. */
   readonly beforeStep?: () => void;
-  /** Called after each step, and after its events unless they wait for the journal. */
+  /** Called after each step and its events, except for events that are still waiting for the journal. */
   readonly afterStep?: () => void;
-  /** The protocol violated its own invariants. Nothing may go on from here. */
+  /** Called when the protocol violates its own invariants. The node must stop. */
   readonly onFatal: (error: Error) => void;
 }
 
 export interface TraceSink<V extends Vocabulary> {
-  /** Whether anybody listens. While nobody does, no entry is made. */
+  /** Whether there is a listener. If not, no entries are created. */
   readonly wanted: boolean;
-  /** Writes the entry down before it returns: what is in it may be changed afterwards. */
+  /** Records an entry. Must serialize it before returning, because its contents may change later. */
   record(entry: TraceEntry<V>): void;
 }
 
-/** Callers that wait for a reply. */
+/** A caller waiting for a reply. */
 export interface Waiting<V extends Vocabulary> {
   readonly resolve: (reply: ReplyOf<V>) => void;
   readonly reject: (error: Error) => void;

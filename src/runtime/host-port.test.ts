@@ -6,6 +6,6 @@ test.each([
   ["127.0.0.1", "127.0.0.1:7100"],
   ["::1", "[::1]:7100"],
   ["fe80::1%eth0", "[fe80::1%eth0]:7100"],
-])("%s is written %s", (host, written) => {
+])("formats %s as %s", (host, written) => {
   expect(formatHostPort({ host, port: 7100 })).toBe(written);
 });

@@ -1,12 +1,13 @@
-/** An address as a program holds it, and as people write it. */
+/** Network addresses made up of a host and a port, and their text form. */
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
+/** An address. An IPv6 host is stored without brackets. */
 export interface HostPort {
   readonly host: string;
   readonly port: number;
 }
 
-/** `host:port`, with an IPv6 address in brackets. */
+/** Returns `host:port`, with an IPv6 address in brackets. */
 export const formatHostPort = ({ host, port }: HostPort): string =>
   isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 
@@ -14,7 +15,10 @@ export const MAX_PORT = 65_535;
 
 const HOST_NAME = /^(?!-)[a-z\d_-]{1,63}(\.[a-z\d_-]{1,63})*$/i;
 
-/** Null for anything else than `host:port`. Port 0 is let through: whether it makes sense depends on its use. */
+/**
+ * Parses `host:port`. Returns null for anything else. Accepts port 0, since only the caller knows whether it makes
+ * sense.
+ */
 export function parseHostPort(text: string): HostPort | null {
   const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text);
   if (match === null) return null;
@@ -29,19 +33,19 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8);
 loopback.addAddress("::1", "ipv6");
 
-/** Whether nobody outside this machine can reach the host. */
+/** Whether the host is reachable only from this machine. */
 export function isLoopback(host: string): boolean {
   if (isIP(host) === 0) return host.toLowerCase() === "localhost";
   return loopback.check(host, isIPv6(host) ? "ipv6" : "ipv4");
 }
 
-/** Whether it means all interfaces of a machine. */
+/** Whether the host is a wildcard address, which binds all of a machine's interfaces. */
 export const isWildcard = (host: string): boolean => host === "0.0.0.0" || host === "::";
 
-/** A name or an address, without a port. */
+/** Whether the text is a host name or IP address, without a port. */
 export const isHost = (text: string): boolean => isIPv6(text) || isName(text);
 
-/** Digits and dots alone are an address or a slip of the pen, never a name. */
+/** Whether the text is a host name. Text with only digits and dots is an IP address or a typo, never a host name. */
 function isName(host: string): boolean {
   return /^[\d.]+$/.test(host) ? isIPv4(host) : host.length <= 253 && HOST_NAME.test(host);
 }

@@ -23,7 +23,7 @@ type Diary = {
   event: { type: "written"; pages: number };
 };
 
-/** Writes down what reaches it. */
+/** A protocol that records everything it receives. */
 function diary(evening: Duration | null = null): Protocol<Diary> {
   return {
     name: "diary",
@@ -102,24 +102,24 @@ describe("a host", () => {
     [{ type: "write", text: "a", page: 3 }, "expected command.page to be absent, got 3"],
     ["write", 'expected command to be an object with a type, got "write"'],
     [{ type: "toString" }, "expected command.type to be one of"],
-  ])("refuses the command %j", (command, problem) => {
+  ])("rejects the command %j", (command, problem) => {
     const { host, pages } = hosting();
     host.start();
     expect(() => host.command(command)).toThrow(problem);
     expect(pages()).toEqual(["start"]);
   });
 
-  test("refuses commands before it starts and after it stops, rather than let them fall", () => {
+  test("rejects commands before it starts and after it stops instead of dropping them", () => {
     const { host } = hosting();
     const command = { type: "write", text: "a" };
     expect(() => host.command(command)).toThrow(UsageError);
     host.start();
     host.command(command);
     host.stop();
-    expect(() => host.command(command)).toThrow("expected the node to run");
+    expect(() => host.command(command)).toThrow("expected a running node");
   });
 
-  test("tells the application of an event when the step has ended, so that a command in answer is a step of its own", () => {
+  test("passes events to the application after the step, so that a resulting command is a separate step", () => {
     const heard: number[] = [];
     const { host, pages } = hosting(diary(), (told, count) => {
       heard.push(count);
@@ -131,9 +131,9 @@ describe("a host", () => {
     expect(heard).toEqual([2, 3, 4]);
   });
 
-  test("does not run a protocol that keeps a journal without one", () => {
+  test("refuses to run a protocol that persists without a journal", () => {
     const kept = { ...diary(), replay: { page: () => {} } } as unknown as Protocol<Diary>;
-    expect(() => hosting(kept)).toThrow("expected a journal for diary, which keeps one, and got none");
+    expect(() => hosting(kept)).toThrow("expected a journal for diary, which keeps one, got none");
   });
 });
 
@@ -141,7 +141,7 @@ describe("a protocol that violates its own invariants", () => {
   test.each<[string, (under: ReturnType<typeof hosting>) => void, string]>([
     ["on a message", ({ note }) => note("impossible"), "a note says the impossible"],
     ["on a command", ({ host }) => host.command({ type: "break" }), "x is not a function"],
-  ])("%s is reported, and nothing reaches it any more", (_when, violate, message) => {
+  ])("%s is reported, and then nothing reaches the protocol", (_when, violate, message) => {
     vi.useFakeTimers();
     const under = hosting();
     const { host, pages, note, fatal } = under;
@@ -170,13 +170,13 @@ describe("a protocol that violates its own invariants", () => {
     host.start();
     host.command({ type: "wait", ms: 1 });
     expect(fatal).toEqual([expect.any(InvariantViolation)]);
-    const expected = "finite milliseconds of 0 or more, or a range of them, least first";
+    const expected = "a finite number of milliseconds, at least 0, or a range of two such numbers, smallest first";
     expect(fatal[0]?.message).toBe(`expected the duration of evening to be ${expected}, got ${got}`);
   });
 });
 
 describe("the trace", () => {
-  test("costs nothing while nobody listens", () => {
+  test("costs nothing without listeners", () => {
     const { host, note, entries, id } = hosting();
     host.start();
     note("hello");
@@ -187,7 +187,7 @@ describe("the trace", () => {
     host.stop();
   });
 
-  test("says what happens, in its order, and how things stand when that has changed", () => {
+  test("contains actions in order, and the view when it has changed", () => {
     const { host, note, entries, trace } = hosting();
     trace.wanted = true;
     host.start();
@@ -215,7 +215,7 @@ describe("the trace", () => {
     host.stop();
   });
 
-  test("says that what arrives after the end is lost, as with a node that has crashed", () => {
+  test("marks a message after the end as lost, as at a crashed node", () => {
     const { host, note, entries, trace } = hosting();
     host.start();
     host.stop();
@@ -225,7 +225,7 @@ describe("the trace", () => {
   });
 });
 
-test("a choice is one of the options, and the trace says which", () => {
+test("contains the chosen option of each choice", () => {
   const written = ["red", "blue"];
   const base = diary();
   const protocol: Protocol<Diary> = {
@@ -240,7 +240,7 @@ test("a choice is one of the options, and the trace says which", () => {
   host.stop();
 });
 
-test("what arrives before the start waits for it", () => {
+test("messages before the start wait for it", () => {
   const { host, note, entries, trace } = hosting();
   trace.wanted = true;
   note("early");
@@ -250,7 +250,7 @@ test("what arrives before the start waits for it", () => {
   host.stop();
 });
 
-test("of what arrives before the start no more than 4 MiB waits for it", () => {
+test("holds at most 4 MiB of messages before the start", () => {
   const { host, note, pages } = hosting();
   for (let number = 0; number < 100; number++) note("x".repeat(60_000));
   host.start();
@@ -262,7 +262,7 @@ describe("timers", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test("run out once, after their time; arming again begins again", () => {
+  test("fire once, after their time; setting one again restarts it", () => {
     const { host, pages } = hosting();
     host.start();
     host.command({ type: "wait", ms: 10 });
@@ -276,7 +276,7 @@ describe("timers", () => {
     expect(pages()).toHaveLength(2);
   });
 
-  test("can be asked when they run out", () => {
+  test("report when they will fire", () => {
     const { host } = hosting();
     host.start();
     expect(host.dueAt("evening")).toBeNull();
@@ -286,18 +286,18 @@ describe("timers", () => {
     expect(host.dueAt("evening")).toBeNull();
   });
 
-  test("are due sooner by as much as the machine has slept, since they stood still meanwhile", () => {
+  test("fire earlier by the time the machine slept, when they were stopped", () => {
     const { host } = hosting();
     host.start();
     host.command({ type: "wait", ms: 1_000 });
     const due = performance.now() + 1_000;
     vi.setSystemTime(Date.now() + 5_000);
     expect(host.dueAt("evening")).toBe(due - 5_000);
-    vi.setSystemTime(Date.now() - 9_000); // Set back: then the steady clock is right.
+    vi.setSystemTime(Date.now() - 9_000); // If the clock is set back, the monotonic clock is used.
     expect(host.dueAt("evening")).toBe(due);
   });
 
-  test("may be longer than Node's own", () => {
+  test("can be longer than Node's own", () => {
     const { host, pages } = hosting();
     host.start();
     host.command({ type: "wait", ms: 2 ** 31 + 500 });
@@ -307,7 +307,7 @@ describe("timers", () => {
     expect(pages()).toEqual(["start", "evening"]);
   });
 
-  test("do not run out after the host has stopped", () => {
+  test("do not fire after the host has stopped", () => {
     const { host, pages } = hosting();
     host.start();
     host.command({ type: "wait", ms: 10 });
@@ -318,10 +318,10 @@ describe("timers", () => {
   });
 });
 
-describe("a process that stood still", () => {
+describe("after a pause of the process", () => {
   const closing = closedAfterEach();
 
-  test("hears what has arrived meanwhile before its timers run out", async () => {
+  test("messages that arrived meanwhile are handled before timers", async () => {
     const { host, pages, note } = hosting();
     const server = createServer();
     server.listen(0, "127.0.0.1");

@@ -1,7 +1,6 @@
 /**
- * The host: one node of a protocol on a real clock. Each stimulus (a message, a timer that ran out, a command) is one
- * `dispatch`, run to its end; listeners to the trace see it as it happens, and nobody pays for a trace that
- * nobody listens to.
+ * The host runs one node of a protocol on a real clock. Each stimulus (a message, an expired timer, a command) is one
+ * `dispatch`, which runs to completion. Trace listeners see it as it happens; a trace without listeners costs nothing.
  */
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { slotFinder, slotsOf } from "../core/journal-slots.ts";
@@ -40,38 +39,45 @@ import { Outbox } from "./outbox.ts";
 import type { Timer } from "./platform/platform.ts";
 import type { SendResult } from "./transport/tcp.ts";
 
-/** A timer this late means that the process stood still: what has arrived meanwhile goes first. */
+/** If a timer is this late, the process was paused. Messages that arrived in the meantime are handled first. */
 const LATE_MS = 20;
-/** The system's clock is told in whole milliseconds. */
+/** The system clock's resolution is one millisecond. */
 const WHOLE_MS = 1;
 
-/** A longer journal is not told in the trace when its node starts. */
+/**
+ * Limits on the journal records included in the trace at startup: their number and their length. A longer journal is
+ * left out.
+ */
 const MAX_TOLD_RECORDS = 1_000;
 const MAX_TOLD_LENGTH = 100_000;
 
-/** How many messages wait for `start` at most, and how much of them. */
+/** Limits on the messages that wait for `start`: their number and their total length as JSON. */
 const MAX_EARLY = 10_000;
 const MAX_EARLY_LENGTH = 4 * 1024 * 1024;
 
-/** Whether the protocol journals, so that its node needs a slot. */
+/** Whether the protocol persists records. If so, its node needs a journal slot. */
 export const keepsJournal = (protocol: Pick<Protocol<Vocabulary>, "replay" | "slots">): boolean =>
   slotsOf(protocol).length > 0;
 
 const noKeys = (): never => {
-  throw new UsageError("no-keys", "expected `signatures` for a protocol that signs, and got none");
+  throw new UsageError("no-keys", "expected `signatures` for a protocol that signs messages, got none");
 };
 const noSignatures: Signatures = { sign: noKeys, isSigned: noKeys };
 
 interface ArmedTimer {
   readonly due: number;
-  /** The same on the scale of the system's clock, which goes on while the machine sleeps, and may be set. */
+  /** The same time on the system clock, which keeps running while the machine sleeps and can be set. */
   readonly wallDue: number;
   readonly handle: Timer;
 }
 
-/** Nobody makes a thousand requests each millisecond of a process's life: so no later one gives an id again. */
+/**
+ * Request ids start at the wall-clock time multiplied by this. They do not repeat after a restart, since no process
+ * makes more requests per millisecond than this.
+ */
 const REQUESTS_PER_MS = 1_000;
 
+/** Runs one node of a protocol. */
 export class Host<V extends Vocabulary> {
   readonly #options: HostOptions<V>;
   readonly #peers: NodeId[];
@@ -84,19 +90,19 @@ export class Host<V extends Vocabulary> {
   readonly #slotOf: (record: RecordOf<V>) => unknown;
   readonly #platform: HostOptions<V>["platform"];
   readonly #startedAt: number;
-  /** Whose message the step that runs handles. */
+  /** The sender of the message that is being handled in the current step. */
   #from: NodeId | null = null;
-  /** How many messages it has sent to itself. */
+  /** The number of messages that the node has sent to itself. */
   #toSelf = 0;
   #phase: "new" | "running" | "stopped" = "new";
   #early: { from: NodeId; message: MessageOf<V>; id: () => MessageId }[] = [];
-  /** Of their JSON. */
+  /** The total length of the early messages as JSON. */
   #earlyLength = 0;
   #picture: View | null = null;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
-  /** Who waits for what is to be answered; null: nobody. */
+  /** The callers of open requests. Null for a request whose caller is not waiting. */
   readonly #open: OpenRequests<Waiting<V> | null>;
-  /** Events of the step that runs, for the application: it hears of them when the step has ended. */
+  /** The events of the current step. The application receives them when the step ends. */
   #events: { event: EventOf<V>; until: number | null }[] = [];
 
   constructor(options: HostOptions<V>) {
@@ -106,7 +112,7 @@ export class Host<V extends Vocabulary> {
     this.#open = new OpenRequests(Math.floor(this.#startedAt) * REQUESTS_PER_MS);
     const slot = options.slot ?? null;
     if (slot === null && keepsJournal(protocol))
-      throw new UsageError("no-journal", `expected a journal for ${protocol.name}, which keeps one, and got none`);
+      throw new UsageError("no-journal", `expected a journal for ${protocol.name}, which keeps one, got none`);
     this.#outbox = new Outbox(slot, (error) => this.#fail(error));
     this.#peers = [...options.peers].sort((a, b) => a - b);
     this.#options = options;
@@ -118,7 +124,7 @@ export class Host<V extends Vocabulary> {
     this.#ctx = this.#context(self, this.#peers);
   }
 
-  /** Another node, which the protocol finds among its peers from its next step on. Of a protocol whose members change. */
+  /** Adds a peer, for protocols whose members change. The protocol sees it from the next step on. */
   meet(node: NodeId): void {
     if (node === this.#options.self || this.#peers.includes(node)) return;
     this.#peers.push(node);
@@ -129,12 +135,12 @@ export class Host<V extends Vocabulary> {
     return this.#options.protocol.view(this.#state, this.#options.self);
   }
 
-  /** A copy. */
+  /** A copy of the protocol's state. */
   get state(): StateOf<V> {
     return clone(this.#state);
   }
 
-  /** Replays the journal, then starts. */
+  /** Replays the journal, then starts the protocol. */
   start(): void {
     this.#phase = "running";
     this.#replay(this.#options.slot?.records ?? []);
@@ -144,7 +150,10 @@ export class Host<V extends Vocabulary> {
     for (const { from, message, id } of early) this.receive(from, message, id);
   }
 
-  /** The message is the node's from now on. What arrives before `start` waits; what arrives after `stop` is lost, as after a crash. */
+  /**
+   * Takes ownership of the message. Messages received before `start` are queued. Messages received after `stop` are
+   * lost, as after a crash.
+   */
   receive(from: NodeId, message: MessageOf<V>, id: () => MessageId): void {
     if (this.#phase === "new" && this.#waits(message)) return void this.#early.push({ from, message, id });
     if (this.#phase !== "running") return this.#loseArrived(id);
@@ -152,23 +161,26 @@ export class Host<V extends Vocabulary> {
     this.#step({ kind: "receive", from, message });
   }
 
-  /** Whether there is room for it until the node starts. */
+  /** Whether the queue for early messages has room for the message. */
   #waits(message: MessageOf<V>): boolean {
     if (this.#early.length >= MAX_EARLY || this.#earlyLength > MAX_EARLY_LENGTH) return false;
     this.#earlyLength += JSON.stringify(message).length;
     return this.#earlyLength <= MAX_EARLY_LENGTH;
   }
 
-  /** Takes a command from outside. @throws UsageError if it is not one of the protocol's, or the node does not run. */
+  /**
+   * Runs a command from outside this program.
+   * @throws UsageError if the protocol has no such command, or if the node is not running
+   */
   command(command: unknown): void {
     this.#requireCommand(command);
     this.carryOut(command as CommandOf<V>);
   }
 
   /**
-   * Gives the node a command that it is to answer; the host puts the id into its field `request`. The reply leaves as messages
-   * do, when what it tells is durable. Rejects if the node stops first.
-   * @throws UsageError as `command` does
+   * Runs a command that expects a reply. The host sets its `request` field. Resolves with the reply once the records
+   * that the reply depends on are durable. Rejects if the node stops first.
+   * @throws UsageError in the same cases as `command`
    */
   request(command: Unnumbered<CommandOf<V>>): Promise<ReplyOf<V>> {
     return new Promise((resolve, reject) => {
@@ -179,9 +191,9 @@ export class Host<V extends Vocabulary> {
   }
 
   /**
-   * The same for a command of this very program, which is the node's from now on, and calls back.
-   * @param numbered the command with that id.
-   * @throws UsageError as `command` does
+   * Like `request`, for a command from this program, with callbacks. The node takes ownership of the command.
+   * @param numbered returns the command with this request id
+   * @throws UsageError in the same cases as `command`
    */
   ask(numbered: (request: RequestId) => CommandOf<V>, waiting: Waiting<V>): void {
     const command = numbered(this.#open.next);
@@ -191,12 +203,12 @@ export class Host<V extends Vocabulary> {
 
   #requireCommand(command: unknown): void {
     if (this.#phase !== "running")
-      throw new UsageError("not-running", "expected the node to run, and it has not started yet or has stopped");
+      throw new UsageError("not-running", "expected a running node, but it has not started or has stopped");
     const wrong = problem(this.#commands, command, "command");
     if (wrong !== null) throw new UsageError("bad-command", wrong);
   }
 
-  /** Takes a command of this very program, which has seen to it that it is one of the protocol's. */
+  /** Runs a command from this program, which has already validated it. */
   carryOut(command: CommandOf<V>): void {
     if ((this.#requestIn?.(command) ?? null) === null) this.#give(command);
     else this.#give(withRequest(command, this.#open.next) as CommandOf<V>, null);
@@ -207,19 +219,19 @@ export class Host<V extends Vocabulary> {
   }
 
   #take(command: CommandOf<V>, waiting?: Waiting<V> | null): void {
-    if (waiting !== undefined) this.#open.add(waiting); // It has that number.
+    if (waiting !== undefined) this.#open.add(waiting); // `add` assigns the number that the command already contains.
     if (this.#options.trace.wanted) this.#record({ kind: "command", command });
     this.#step({ kind: "command", command });
   }
 
-  /** How things stand, for somebody who begins to listen to the trace. */
+  /** Returns a snapshot for a new trace listener. */
   snapshot(): TraceEntry<V> {
     return this.#entry({ kind: "view", view: this.view, state: clone(this.#state) });
   }
 
   /**
-   * When the timer runs out, on the platform's clock; null if it is not set. That clock stands still while the
-   * machine sleeps, and so does the timer: for how long that was, by the system's clock, is taken off.
+   * Returns when the timer expires, on the platform's clock, or null if it is not set. The clock and the timer both
+   * stop while the machine sleeps, so the time spent asleep, as measured by the system clock, is subtracted.
    */
   dueAt(timer: TimerOf<V>): number | null {
     const armed = this.#timers.get(timer);
@@ -229,12 +241,15 @@ export class Host<V extends Vocabulary> {
     return sleptMs > WHOLE_MS ? armed.due - sleptMs : armed.due;
   }
 
-  /** Whether all that the node has done has left: nothing waits for the journal. */
+  /** Whether all of the node's effects have been performed, so that nothing is waiting for the journal. */
   get isSettled(): boolean {
     return this.#outbox.isClear;
   }
 
-  /** Whether nothing will happen here unless somebody asks: no timer runs, and nothing waits for the journal. */
+  /**
+   * Whether nothing more will happen here without outside input: no timer is running, and nothing is waiting for the
+   * journal.
+   */
   get isQuiet(): boolean {
     return this.#timers.size === 0 && this.#outbox.isClear;
   }
@@ -324,7 +339,10 @@ export class Host<V extends Vocabulary> {
     };
   }
 
-  /** Nobody can compute another's signatures again, so the trace has those that were made, and those that were wrong. */
+  /**
+   * Signs and verifies. Also records in the trace the signatures made here and those found wrong, because a replay
+   * cannot recompute other nodes' signatures.
+   */
   #signatures(): Signatures {
     const { signatures = noSignatures, onWrongSignature } = this.#options;
     return {
@@ -343,8 +361,8 @@ export class Host<V extends Vocabulary> {
   }
 
   #journal(records: readonly RecordOf<V>[], write: (slot: Slot<RecordOf<V>>) => void): void {
-    for (const record of records) this.#slotOf(record); // Or no handler would replay it.
-    write(this.#options.slot as Slot<RecordOf<V>>); // The protocol keeps a journal, so it was given one.
+    for (const record of records) this.#slotOf(record); // Throws if no handler replays the record.
+    write(this.#options.slot as Slot<RecordOf<V>>); // A protocol that persists always has a slot.
     this.#outbox.noteWrite();
   }
 
@@ -353,7 +371,7 @@ export class Host<V extends Vocabulary> {
     if (trace.wanted) this.#record({ kind: "event", event, ...(deadline === undefined ? {} : { until: deadline }) });
     if (onEvent === undefined || isHeard?.(event) === false) return;
     const until = deadline === undefined ? null : this.dueAt(deadline);
-    const own = clone(event); // It may be a piece of the state, which is nobody else's.
+    const own = clone(event); // The event may share data with the state.
     if (this.#outbox.isClear) this.#events.push({ event: own, until });
     else this.#holdEvent(own, until);
   }
@@ -386,19 +404,19 @@ export class Host<V extends Vocabulary> {
   }
 
   #holdMessage(message: MessageOf<V>, leave: (held: MessageOf<V>, at: number) => void): void {
-    const held = clone(message); // It may be a part of the state, which goes on changing.
+    const held = clone(message); // The message may share data with the state, which changes later.
     const at = this.#platform.clock.stamp();
     this.#outbox.hold(() => leave(held, at));
   }
 
-  /** @param at when the handler sent it: the trace is in the order of steps. */
+  /** @param at when the handler sent the message, because trace entries are ordered by step */
   #sendNow(to: NodeId, message: MessageOf<V>, at?: number): void {
     const { self, send } = this.#options;
     const result = to === self ? this.#sendToSelf(message) : send(to, message);
     if (this.#options.trace.wanted) this.#recordSent(to, message, result, at);
   }
 
-  /** What a node sends to itself needs no network, and arrives as any other message: in a step of its own. */
+  /** Sends a message to this node. It bypasses the network and arrives like any other message, in a step of its own. */
   #sendToSelf(message: MessageOf<V>): SendResult {
     const own = this.#copies.message(message);
     this.#toSelf += 1;
@@ -481,4 +499,4 @@ export class Host<V extends Vocabulary> {
   }
 }
 
-const stopped = (): EnvironmentError => new EnvironmentError("stopped", "the node has stopped before it answered");
+const stopped = (): EnvironmentError => new EnvironmentError("stopped", "the node stopped before it answered");

@@ -1,4 +1,4 @@
-/** An address at which pages are served over HTTP or HTTPS: the admin pages, and those of clients. */
+/** Serves pages at an address over HTTP or HTTPS. Used by both the admin API and the client API. */
 import { createServer, type ServerOptions } from "node:https";
 import { type ServerType, serve } from "@hono/node-server";
 import { cannotListen } from "./cannot-listen.ts";
@@ -6,37 +6,41 @@ import { formatHostPort, type HostPort } from "./host-port.ts";
 
 export interface HttpListenerOptions {
   readonly address: HostPort;
-  /** What is served there, as an error says it: `for clients`. */
+  /** The purpose of the address, as shown in error messages, such as `for clients`. */
   readonly what: string;
   readonly fetch: Parameters<typeof serve>[0]["fetch"];
-  /** Null: no TLS. */
+  /** TLS options. Null: no TLS. */
   readonly tls: ServerOptions | null;
   readonly maxConnections: number;
-  /** How long a connection may take to shake hands, or to send all headers of a request, before it is closed. Default 10,000. */
+  /**
+   * How long a connection may take to complete its TLS handshake, or to send a request's headers, before it is closed.
+   * Default: 10,000.
+   */
   readonly headersMs?: number;
 }
 
 export interface HttpListener {
   readonly server: ServerType;
   readonly url: string;
-  /** The same where callers know this machine by another host. */
+  /** Returns the server's URL with a different host name for this machine. */
   urlAt(host: string): string;
-  /** Connections from now on are proved with these; those that are open stay. */
+  /** Uses these certificates for new connections. Open connections stay open. */
   renew(tls: ServerOptions): void;
-  /** Ends all that is open. */
+  /** Closes all connections. */
   close(): Promise<void>;
 }
 
 const HEADERS_MS = 10_000;
-/** How often within that time Node looks for connections that are late. */
+/** How many times per `headersMs` Node looks for connections that have exceeded it. */
 const LOOKS = 4;
 
-/** @throws EnvironmentError `cannot-listen` */
+/** @throws EnvironmentError `cannot-listen` if the address is not available */
 export async function httpListener(options: HttpListenerOptions): Promise<HttpListener> {
   const { address, tls, maxConnections } = options;
   const server = await listening(options);
   server.maxConnections = maxConnections;
-  server.on("error", () => {}); // A caller could not be let in, for want of descriptors, say: it will come again.
+  // A connection could not be accepted, for example for lack of file descriptors. Callers retry.
+  server.on("error", () => {});
   const bound = server.address();
   const port = typeof bound === "object" && bound !== null ? bound.port : address.port;
   const urlAt = (host: string): string => `${tls === null ? "http" : "https"}://${formatHostPort({ host, port })}`;

@@ -1,25 +1,28 @@
-/** The body of a request that has to be JSON, and short unless its reader has room for more. */
+/** Reads a request body as JSON. The body must be short, unless the reader provides a budget for long ones. */
 import type { Context } from "hono";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 
 const MAX_BODY_BYTES = 64 * 1024;
+/** The error code for a body that is too long. */
 export const TOO_LONG = "body-too-long";
 
-/** Room for bodies that are not short, shared by all that are being read. */
+/** A memory budget for long bodies, shared by all requests that are being read. */
 export class BodyRoom {
   readonly #capacity: number;
   #taken = 0;
 
   constructor(
-    /** Of one body. */
     readonly maxBytes: number,
-    /** Of all together. */
+    /** The maximum total size of all bodies that are being read. */
     capacity: number,
   ) {
     this.#capacity = capacity;
   }
 
-  /** @returns whether there is room for so many more bytes, which are taken then. */
+  /**
+   * Reserves this many bytes.
+   * @returns whether there was room for them
+   */
   take(bytes: number): boolean {
     if (this.#taken + bytes > this.#capacity) return false;
     this.#taken += bytes;
@@ -32,9 +35,10 @@ export class BodyRoom {
 }
 
 /**
- * @param room for what is longer than a short body.
- * @throws UsageError for another content type, for what is not UTF-8 or does not parse, for whole numbers that would be rounded, and,
- * with the code `TOO_LONG`, for what is too long; EnvironmentError `too-many-bodies` while there is no room.
+ * Reads and parses the body.
+ * @param room the budget for long bodies
+ * @throws UsageError if the content type is not JSON, the body is not UTF-8 or does not parse, or parsing would round
+ * an integer; with code `TOO_LONG` if the body is too long; EnvironmentError `too-many-bodies` if the budget is used up
  */
 export async function jsonBody(c: Context, room: BodyRoom | null = null): Promise<unknown> {
   if (!c.req.header("content-type")?.startsWith("application/json"))
@@ -47,21 +51,21 @@ export async function jsonBody(c: Context, room: BodyRoom | null = null): Promis
   if (rounded !== null)
     throw new UsageError(
       "bad-command",
-      `expected whole numbers that a double holds, got ${rounded}: give it as a text`,
+      `expected integers that a double can represent, got ${rounded}: send it as a string`,
     );
   try {
     return JSON.parse(text);
   } catch {
-    throw new UsageError("bad-command", "expected the body to be JSON, and it does not parse");
+    throw new UsageError("bad-command", "expected the body to be valid JSON");
   }
 }
 
-/** The beginning of a string, or a number: whatever stands there, one of them is read to its end, and nothing is looked at twice. */
+/** Matches the opening quote of a string, or a number. Strings are then skipped to their end, so the scan is linear. */
 const TOKEN = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-/** Below 10^15 a double holds every whole number. */
+/** Matches integers that might be rounded. A double represents every integer below 10^15 exactly. */
 const LONG = /^-?\d{16,}$/;
 
-/** A whole number in a text of JSON that would become another as it is parsed, such as an id of 64 bits; null if there is none. */
+/** Returns the first integer in JSON text that parsing would round, such as a 64-bit id, or null if there is none. */
 function roundedNumberIn(text: string): string | null {
   if (!/\d{16}/.test(text)) return null;
   TOKEN.lastIndex = 0;
@@ -77,7 +81,7 @@ const isRounded = (whole: string): boolean => whole.length > MAX_DIGITS || BigIn
 
 const MAX_DIGITS = 40;
 
-/** Behind its closing quote. */
+/** Returns the position after the closing quote. */
 function endOfString(text: string, start: number): number {
   for (let quote = text.indexOf('"', start + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let slashes = 0;
@@ -93,7 +97,7 @@ function textOf(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new UsageError("bad-command", "expected the body to be UTF-8, and it is not");
+    throw new UsageError("bad-command", "expected the body to be valid UTF-8");
   }
 }
 
@@ -105,10 +109,10 @@ async function boundedBody(c: Context, room: BodyRoom | null): Promise<Buffer> {
   try {
     for await (const piece of (c.req.raw.body ?? []) as AsyncIterable<Uint8Array>) {
       bytes += piece.length;
-      if (bytes > maxBytes) throw new UsageError(TOO_LONG, `a body may have ${maxBytes} bytes, and no more`);
+      if (bytes > maxBytes) throw new UsageError(TOO_LONG, `expected a body of at most ${maxBytes} bytes`);
       const more = bytes > MAX_BODY_BYTES ? bytes - taken : 0;
       if (room?.take(more) === false)
-        throw new EnvironmentError("too-many-bodies", "too many long bodies are being read: send it again in a moment");
+        throw new EnvironmentError("too-many-bodies", "too many large requests are in progress: retry in a moment");
       taken += more;
       pieces.push(piece);
     }

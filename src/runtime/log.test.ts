@@ -12,7 +12,7 @@ function written() {
 }
 
 describe("the log", () => {
-  test("says what it is told, with its level", () => {
+  test("writes each message with its level", () => {
     const { lines, log } = written();
     log.info("a");
     log.warn("b");
@@ -20,7 +20,7 @@ describe("the log", () => {
     expect(lines).toEqual(["info a", "warn b", "error c"]);
   });
 
-  test("says what repeats once, then with its number after a minute", () => {
+  test("writes a repeated message once, then with its count after a minute", () => {
     const { lines, log } = written();
     for (let i = 0; i < 100; i++) log.once("full", `the queue is full, ${i}`);
     vi.advanceTimersByTime(59_999);
@@ -28,12 +28,12 @@ describe("the log", () => {
     expect(lines).toEqual(["warn the queue is full, 0"]);
     vi.advanceTimersByTime(1);
     log.once("full", "the queue is full, still");
-    expect(lines.slice(1)).toEqual(["warn the queue is full, still (101 times more in the last 60 s)"]);
+    expect(lines.slice(1)).toEqual(["warn the queue is full, still (101 more times in the last 60 s)"]);
     log.once("full", "the queue is full, again");
     expect(lines).toHaveLength(2);
   });
 
-  test("counts repetitions for a logger that is an event emitter, as those of pino and winston are", () => {
+  test("counts repetitions for a logger that is an event emitter, like pino's and winston's", () => {
     const lines: string[] = [];
     const write = (text: string): void => void lines.push(text);
     const emitter = Object.assign(new EventEmitter(), { info: write, warn: write, error: write });
@@ -43,7 +43,7 @@ describe("the log", () => {
     expect(logThrough(log, Date.now)).toBe(log);
   });
 
-  test("keeps different things apart", () => {
+  test("keeps different keys apart", () => {
     const { lines, log } = written();
     log.once("a", "a");
     log.once("b", "b");
@@ -51,13 +51,13 @@ describe("the log", () => {
     expect(lines).toEqual(["warn a", "warn b"]);
   });
 
-  test("cannot be filled by someone who thinks up keys", () => {
+  test("is bounded for any number of different keys", () => {
     const { lines, log } = written();
     for (let i = 0; i < 5_000; i++) log.once(`refused ${i}`, "refused");
     expect(lines).toHaveLength(1_001);
   });
 
-  test("of a caller that throws is an uncaught error, and who says something goes on", async () => {
+  test("an error thrown by the caller's logger is uncaught, and the member continues", async () => {
     vi.useRealTimers();
     const log = createLog(() => {
       throw new Error("of the caller");
@@ -69,7 +69,7 @@ describe("the log", () => {
     expect(faults).toEqual([new Error("of the caller"), new Error("of the caller")]);
   });
 
-  test("lets no outsider begin a line, steer a terminal or turn the text round", () => {
+  test("lets no outsider start a line, control a terminal or reverse text", () => {
     const { lines, log } = written();
     log.once("cluster", 'got "a\nerror: all is lost\r\u{1b}[2J\u{9b}2J\u{202e}\u{2028}ü"');
     expect(lines).toEqual([

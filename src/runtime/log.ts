@@ -1,38 +1,52 @@
-/** Log lines of a member. What can repeat is said once, then counted: nobody outside can fill a disk with our words. */
+/**
+ * A member's log. Messages that can repeat are logged once and then counted, so that outsiders cannot fill up a disk
+ * through the log.
+ */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { callBack } from "./callers-fault.ts";
 
-/** What takes a member's log: `console` does, and so do pino and winston. */
+/** Receives a member's log lines. `console` works, and so do pino and winston. */
 export interface Logger {
+  /** Logs a normal event. */
   info(text: string, fields?: LogFields): unknown;
+  /** Logs a problem that the member handles itself. */
   warn(text: string, fields?: LogFields): unknown;
+  /** Logs a problem that needs an operator. */
   error(text: string, fields?: LogFields): unknown;
 }
 
-/** A line of the log for programs: which kind it is, and what it speaks of. */
+/** Structured fields of a log line: the kind of event and its details. */
 export interface LogFields {
-  /** Stable, such as `peer-refused`. */
+  /** A stable name, such as `peer-refused`. */
   readonly event: string;
   readonly [field: string]: string | number | boolean | null;
 }
 
+/** A logger that also limits repeated messages. */
 export interface Log extends Logger {
   /**
-   * Warns the first time; later times are counted and said again, with their number, at most once a minute. What
-   * outsiders may have put into the text cannot begin a new line or steer a terminal.
+   * Logs a warning the first time it is called with a key. Repetitions are counted, and their count is logged at most
+   * once a minute. Text from outside cannot start a new line or send control sequences to a terminal.
    */
   once(key: string, text: string, fields?: LogFields): void;
 }
 
+/** The severity of a log line. */
 export type LogLevel = "info" | "warn" | "error";
 
 const REPEAT_AFTER_MS = 60_000;
-/** More different keys than this share one. */
+/** The maximum number of keys. Any further keys share one counter. */
 const MAX_KEYS = 1_000;
 
 /**
- * @param write takes every line; `fields` says the same to programs, where there is something to say.
- * @param now milliseconds, by which it is known what has been said lately.
+ * Creates a log.
+ *
+ * @param write receives every line. `fields` describes the same event for programs, if there is anything to describe.
+ * @param now returns the current time in milliseconds, used to limit repetitions
+ * @example
+ * const log = createLog((level, text, fields) => logger[level](fields, text));
+ * const member = await join({ id, members, dataDir, log });
+ * @throws UsageError `bad-option` if `write` is not a function
  */
 export function createLog(
   write: (level: LogLevel, text: string, fields?: LogFields) => unknown,
@@ -54,7 +68,7 @@ export function createLog(
     }
     known.since += 1;
     if (at - known.at < REPEAT_AFTER_MS) return;
-    const span = `${known.since} times more in the last ${Math.round((at - known.at) / 1000)} s`;
+    const span = `${known.since} more times in the last ${Math.round((at - known.at) / 1000)} s`;
     say("warn", `${text} (${span})`, fields && { ...fields, times: known.since });
     said.set(key, { at, since: 0 });
   };
@@ -66,7 +80,10 @@ export function createLog(
   };
 }
 
-/** A log that a caller brings has the three levels: repetitions are counted here. The `once` that loggers of pino and winston inherit is `EventEmitter`'s. */
+/**
+ * Converts a caller's logger, which has three levels, to a log that counts repetitions. Loggers from pino and winston
+ * inherit a `once` method from `EventEmitter`, which does not count.
+ */
 export function logThrough(given: Logger, now: () => number): Log {
   if (Object.hasOwn(given, "once")) return given as Log;
   const write = (level: LogLevel, text: string, fields?: LogFields): unknown =>

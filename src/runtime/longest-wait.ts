@@ -1,2 +1,2 @@
-/** Node fires a timer at once if it is to wait longer than this. */
+/** The longest possible timeout. If a timeout is longer, Node fires the timer immediately. */
 export const MAX_WAIT_MS = 2 ** 31 - 1;

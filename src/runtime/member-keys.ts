@@ -1,4 +1,4 @@
-/** The keys that members of a cluster sign with: a PEM file with the private key of each, and one with its public key. */
+/** The members' signing keys. Each member has one PEM file with its private key and another with its public key. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -7,15 +7,15 @@ import type { NodeId, Protocol, Signatures, Vocabulary } from "../core/protocol.
 import { type ShapeNode, variants } from "../core/shape.ts";
 import { ed25519 } from "./signatures.ts";
 
-/** Where they are; `{id}` in a path stands for a member's id. */
+/** Paths to the key files. `{id}` in a path is replaced with a member's id. */
 export interface KeyFiles {
-  /** The member's own private key, which nobody else may read. */
+  /** The member's own private key. Keep it secret from everyone else. */
   readonly own: string;
-  /** The public keys, of all members. */
+  /** The public keys of all members. */
   readonly all: string;
 }
 
-/** Whether what runs signs anything, so that its members need keys. */
+/** Whether the protocol signs anything. If so, its members need keys. */
 export const needsKeys = ({ shapes }: Pick<Protocol<Vocabulary>, "shapes">): boolean =>
   hasSigned(variants((shapes.message ?? {}) as never));
 
@@ -36,7 +36,10 @@ function hasSigned(shape: ShapeNode): boolean {
   }
 }
 
-/** What member `self` signs and verifies with. @throws UsageError for a file that is missing or holds no Ed25519 key, or another member's. */
+/**
+ * Reads the keys that member `self` uses to sign and verify.
+ * @throws UsageError if a file is missing, is not an Ed25519 key, or is a different member's key
+ */
 export function readKeys({ own, all }: KeyFiles, self: NodeId, members: readonly NodeId[]): Signatures {
   const secret = keyIn(own, self, "private");
   const known = new Map(members.map((id) => [id, keyIn(all, id, "public")]));
@@ -49,7 +52,10 @@ export function readKeys({ own, all }: KeyFiles, self: NodeId, members: readonly
   return ed25519({ own: secret, all: known });
 }
 
-/** Makes a pair of keys for each member that has none. What is there is kept: what its journal holds was signed with it. */
+/**
+ * Creates a key pair for each member that has none. Existing keys are not replaced, because the journal contains
+ * signatures made with them.
+ */
 export function makeKeys({ own, all }: KeyFiles, members: readonly NodeId[]): void {
   for (const id of members) {
     const [secret, open] = [pathOf(own, id), pathOf(all, id)];
@@ -62,7 +68,7 @@ export function makeKeys({ own, all }: KeyFiles, members: readonly NodeId[]): vo
   }
 }
 
-/** Nobody ever reads half of it, and only its owner reads it. */
+/** Writes the file atomically, so that no reader sees a partial file. Only the owner can read it. */
 function writeWhole(file: string, text: string | Buffer): void {
   writeFileSync(`${file}.new`, text, { mode: 0o600, flush: true });
   renameSync(`${file}.new`, file);
@@ -80,5 +86,5 @@ function keyIn(pattern: string, id: NodeId, kind: "private" | "public"): KeyObje
     throw new UsageError("bad-key", `${unexpected(`the ${kind} key of member ${id}`, "a PEM file", file)} (${why})`);
   }
   if (key.asymmetricKeyType === "ed25519") return key;
-  throw new UsageError("bad-key", unexpected(`the key in ${file}`, "of Ed25519", key.asymmetricKeyType));
+  throw new UsageError("bad-key", unexpected(`the key in ${file}`, "an Ed25519 key", key.asymmetricKeyType));
 }

@@ -1,9 +1,12 @@
-/** The metrics there are, with where each is read. Prometheus' own client is not needed for this: a registry asks for values. */
+/**
+ * The table of all metrics, with the functions that read their values. It does not import `prom-client`, since a
+ * registry only needs objects with the same interface.
+ */
 import { UsageError } from "../core/errors.ts";
 import type { PeerStatus } from "./admin-pages.ts";
 import { type Counts, type Durations, durationBounds, type Tally } from "./metrics.ts";
 
-/** A `Registry` of prom-client, or what takes metrics as it does. */
+/** A prom-client `Registry`, or one with the same interface. */
 export interface MetricRegistry {
   registerMetric(metric: never): void;
   removeSingleMetric(name: string): void;
@@ -13,6 +16,7 @@ interface Named {
   readonly name: string;
   readonly help: string;
 }
+/** A metric, with a function that reads its value. */
 export type Metric = Named &
   (
     | { readonly type: "counter" | "gauge"; readonly read: () => number }
@@ -20,13 +24,14 @@ export type Metric = Named &
     | { readonly type: "histogram"; readonly read: () => Durations }
   );
 
-/** What is so now. */
+/** Current values for the links to peers. */
 export interface LinkGauges {
-  /** Bytes that wait for a peer or for its acknowledgement. */
+  /** Returns the number of bytes that are queued for peers or that they have not yet acknowledged. */
   queuedBytes(): number;
   openLinks(): number;
 }
 
+/** Current values that a member created by `join()` provides for its metrics. */
 export interface ServiceGauges {
   locksHeld(): number;
   lockWaiters(): number;
@@ -36,34 +41,34 @@ export interface ServiceGauges {
   suspected(): number;
   stateCalls(): number;
   hasLogLeader(): boolean;
-  /** How many are open, by kind. */
+  /** Returns the number of open instances by kind. */
   instances(): Tally<string>;
   watches(): number;
-  /** Null where this member keeps no journal, and so takes no part in the log. */
+  /** Returns the log's values. Null if this member has no journal and therefore does not run the log. */
   log(): LogGauges | null;
 }
 
-/** How the replicated log stands at this member, and what all share by it. */
+/** Current values for the replicated log on this member. */
 export interface LogGauges {
   readonly term: number;
   readonly isLeader: boolean;
   readonly lastIndex: number;
   readonly commitIndex: number;
   readonly appliedIndex: number;
-  /** Which no snapshot stands for. */
+  /** The number of entries since the last snapshot. */
   readonly entries: number;
-  /** By peer; empty where this member does not lead. */
+  /** How many entries each peer lacks. Empty if this member is not the leader. */
   readonly lag: Tally<string>;
   readonly sessions: number;
   readonly stateBytes: number;
   readonly stateBytesLimit: number;
-  /** Of commands of state machines that this member has not defined. */
+  /** The total size of the commands for state machines that this member has not defined. */
   readonly undefinedBytes: number;
-  /** Of the last snapshot. */
+  /** The size of the last snapshot. */
   readonly snapshotChars: number;
 }
 
-/** Links to peers, as a transport says how they are. */
+/** Returns the gauges for the links to peers, computed from the status that a transport reports. */
 export function linksOf(peers: () => readonly Pick<PeerStatus, "link" | "queuedBytes">[]): LinkGauges {
   return {
     queuedBytes: () => peers().reduce((sum, peer) => sum + peer.queuedBytes, 0),
@@ -71,42 +76,46 @@ export function linksOf(peers: () => readonly Pick<PeerStatus, "link" | "queuedB
   };
 }
 
-/** Of every member, whatever it runs. */
+/** Returns the metrics that every member has, regardless of its protocol. */
 export function networkMetrics(counts: Counts, gauges: LinkGauges): readonly Metric[] {
   return [
     tally("messages_sent_total", "Protocol messages sent, by type.", "type", () => counts.messagesSent),
     tally("messages_received_total", "Protocol messages received, by type.", "type", () => counts.messagesReceived),
     tally("messages_from_total", "Protocol messages received, by peer.", "peer", () => counts.messagesFrom),
-    tally("messages_lost_total", "Messages that will never arrive, by reason.", "reason", () => counts.lost),
-    tally("refused_total", "Connections, frames and commands turned away, by reason.", "reason", () => counts.refused),
-    counter("duplicates_total", "Messages received again after a reconnect, and dropped.", () => counts.duplicates),
+    tally("messages_lost_total", "Messages that were lost, by reason.", "reason", () => counts.lost),
+    tally("refused_total", "Connections, frames and commands rejected, by reason.", "reason", () => counts.refused),
+    counter("duplicates_total", "Duplicate messages received after a reconnect and dropped.", () => counts.duplicates),
     tally(
       "wrong_signatures_total",
-      "Values that were not signed by the node that they name, and so do not count, by the peer that sent them.",
+      "Values ignored because the node that they name has not signed them, by sending peer.",
       "peer",
       () => counts.wrongSignatures,
     ),
     tally(
       "exposed_total",
-      "Proofs that a node lies: what it has signed no correct node signs. By the node.",
+      "Proofs that a node is Byzantine: statements that no correct node would sign, by node.",
       "peer",
       () => counts.exposed,
     ),
-    counter("reconnects_total", "Times a link to a peer was opened again.", () => counts.reconnects),
+    counter("reconnects_total", "Times that a link to a peer was reopened.", () => counts.reconnects),
     counter("bytes_sent_total", "Bytes handed to sockets.", () => counts.bytesSent),
     counter("bytes_received_total", "Bytes read from sockets.", () => counts.bytesReceived),
-    counter("datagrams_sent_total", "Datagrams that were multicast, each to all members.", () => counts.datagramsSent),
-    counter("datagrams_received_total", "Datagrams of other members that were heard.", () => counts.datagramsReceived),
-    counter("datagrams_unsent_total", "Datagrams that the system did not take.", () => counts.datagramsUnsent),
+    counter("datagrams_sent_total", "Datagrams multicast to all members.", () => counts.datagramsSent),
+    counter("datagrams_received_total", "Datagrams received from other members.", () => counts.datagramsReceived),
+    counter(
+      "datagrams_unsent_total",
+      "Datagrams that the operating system did not accept.",
+      () => counts.datagramsUnsent,
+    ),
     counter(
       "messages_incomplete_total",
-      "Messages in fragments, some of which never came.",
+      "Fragmented messages that were never completed.",
       () => counts.messagesIncomplete,
     ),
-    gauge("queued_bytes", "Bytes that wait for peers or for their acknowledgement.", gauges.queuedBytes),
-    gauge("open_links", "Peers to which a link is open.", gauges.openLinks),
+    gauge("queued_bytes", "Bytes waiting to be sent or acknowledged.", gauges.queuedBytes),
+    gauge("open_links", "Peers with an open link.", gauges.openLinks),
     {
-      ...named("certificate_days_left", "Until a certificate of this member runs out, by what it is shown to."),
+      ...named("certificate_days_left", "Days until one of this member's certificates expires, by use."),
       type: "gauge",
       label: "use",
       read: () => counts.certificateDays,
@@ -119,43 +128,38 @@ function journalMetrics({ journal }: Counts): readonly Metric[] {
   return [
     counter("journal_written_bytes_total", "Bytes written to the journal.", () => journal.bytes),
     counter("journal_records_total", "Records made durable in the journal.", () => journal.records),
-    counter("journal_failures_total", "Times the journal failed: the member has stopped.", () => journal.failures),
-    durations(
-      "journal_sync_seconds",
-      "How long a write to the journal took until it was durable.",
-      () => journal.syncing,
-    ),
+    counter("journal_failures_total", "Journal failures. The member stops after a failure.", () => journal.failures),
+    durations("journal_sync_seconds", "Time until a journal write becomes durable.", () => journal.syncing),
   ];
 }
 
-/** Of a member that `join()` has made. None has a label or a name of its own for each lock, election or channel. */
+/**
+ * Returns the metrics of a member created by `join()`. No metric has a label or name for an individual lock, election
+ * or channel.
+ */
 export function serviceMetrics(
   { locks, leaderships, sessionsLost, log, clients, etcd }: Counts,
   now: ServiceGauges,
 ): readonly Metric[] {
   return [
     gauge("locks_held", "Locks that this process holds.", now.locksHeld),
-    gauge("lock_waiters", "Calls of acquire() that wait.", now.lockWaiters),
+    gauge("lock_waiters", "Calls to acquire() that are waiting.", now.lockWaiters),
     counter("lock_acquired_total", "Locks acquired by this process.", () => locks.acquired),
-    counter("lock_released_total", "Locks that this process gave back.", () => locks.released),
+    counter("lock_released_total", "Locks released by this process.", () => locks.released),
     counter("lock_lost_total", "Locks lost while this process held them.", () => locks.lost),
-    counter("lock_timeouts_total", "Calls of acquire() that ended with their timeoutMs.", () => locks.timedOut),
-    durations("lock_acquire_seconds", "How long acquire() took until it had the lock.", () => locks.acquiring),
-    gauge("leaderships_held", "Elections in which this process leads, and works.", now.leadershipsHeld),
-    counter("leadership_won_total", "Times work of lead() began.", () => leaderships.won),
-    counter("leadership_lost_total", "Leaderships lost while work of lead() ran.", () => leaderships.lost),
-    gauge("quorum", "1 if this member reaches a majority, otherwise 0.", () => Number(now.hasQuorum())),
-    gauge("members_reachable", "Members that can be heard, this one among them.", now.reachable),
+    counter("lock_timeouts_total", "Calls to acquire() that timed out.", () => locks.timedOut),
+    durations("lock_acquire_seconds", "Time that acquire() took to acquire the lock.", () => locks.acquiring),
+    gauge("leaderships_held", "Elections that this process leads and whose work is running.", now.leadershipsHeld),
+    counter("leadership_won_total", "Times that lead() started its work.", () => leaderships.won),
+    counter("leadership_lost_total", "Leaderships lost while lead() was running its work.", () => leaderships.lost),
+    gauge("quorum", "1 if this member can reach a majority, otherwise 0.", () => Number(now.hasQuorum())),
+    gauge("members_reachable", "Reachable members, including this one.", now.reachable),
     gauge("peers_suspected", "Peers that are suspected of having crashed.", now.suspected),
-    gauge("state_calls_waiting", "Calls of shared state that wait for their answer.", now.stateCalls),
-    gauge("state_leader_known", "1 if this member knows who leads the log of shared state.", () =>
+    gauge("state_calls_waiting", "Calls to shared state in progress.", now.stateCalls),
+    gauge("state_leader_known", "1 if this member knows who leads the shared log, otherwise 0.", () =>
       Number(now.hasLogLeader()),
     ),
-    counter(
-      "state_sessions_lost_total",
-      "Times this member's session of shared state ended.",
-      () => sessionsLost.count,
-    ),
+    counter("state_sessions_lost_total", "Times that this member's session ended.", () => sessionsLost.count),
     ...logMetrics(log, now),
     ...clientMetrics(clients),
     ...etcdMetrics(etcd),
@@ -168,41 +172,48 @@ export function serviceMetrics(
   ];
 }
 
-/** Of the replicated log, and of what is held by it. */
+/** Returns the metrics for the replicated log and the state that it stores. */
 function logMetrics(counts: Counts["log"], { log, watches }: ServiceGauges): readonly Metric[] {
   const of = (name: string, help: string, read: (log: LogGauges) => number): Metric =>
     gauge(name, help, () => read(log() ?? NO_LOG));
   return [
-    of("log_term", "Term of the log, as this member knows it.", ({ term }) => term),
+    of("log_term", "Current term of the log, as known to this member.", ({ term }) => term),
     of("log_leads", "1 if this member leads the log, otherwise 0.", ({ isLeader }) => Number(isLeader)),
-    counter("log_leader_changes_total", "Times a member began to lead the log.", () => counts.leaderChanges),
-    of("log_last_index", "Of the last entry in this member's log.", ({ lastIndex }) => lastIndex),
-    of("log_commit_index", "Of the last entry that it knows to be committed.", ({ commitIndex }) => commitIndex),
-    of("log_applied_index", "Of the last entry that it has applied.", ({ appliedIndex }) => appliedIndex),
-    of("log_entries", "Entries that no snapshot stands for yet.", ({ entries }) => entries),
+    counter("log_leader_changes_total", "Times that a member became leader of the log.", () => counts.leaderChanges),
+    of("log_last_index", "Index of the last entry in this member's log.", ({ lastIndex }) => lastIndex),
+    of("log_commit_index", "Index of the last entry known to be committed.", ({ commitIndex }) => commitIndex),
+    of("log_applied_index", "Index of the last applied entry.", ({ appliedIndex }) => appliedIndex),
+    of("log_entries", "Entries not yet covered by a snapshot.", ({ entries }) => entries),
     {
-      ...named("log_follower_lag_entries", "Entries that a follower is not known to have, at the leader, by peer."),
+      ...named(
+        "log_follower_lag_entries",
+        "Log entries that a follower is not yet known to have, by peer. Reported by the leader.",
+      ),
       type: "gauge",
       label: "peer",
       read: () => (log() ?? NO_LOG).lag,
     },
-    durations("log_commit_seconds", "From a command until it was committed and applied here.", () => counts.committing),
-    durations("log_read_seconds", "How long a linearizable read took.", () => counts.reading),
+    durations("log_commit_seconds", "Time until a command is committed and applied here.", () => counts.committing),
+    durations("log_read_seconds", "Duration of linearizable reads.", () => counts.reading),
     durations(
       "snapshot_seconds",
-      "How long a step of taking a snapshot, or installing one, kept it from all else.",
+      "Time that one step of taking or installing a snapshot blocked the member.",
       () => counts.snapshots,
     ),
-    of("snapshot_chars", "Characters of the last snapshot.", ({ snapshotChars }) => snapshotChars),
-    of("state_bytes", "Bytes of all keys, values and items that are shared.", ({ stateBytes }) => stateBytes),
-    of("state_limit_bytes", "How many bytes of them there may be.", ({ stateBytesLimit }) => stateBytesLimit),
+    of("snapshot_chars", "Size of the last snapshot, in characters.", ({ snapshotChars }) => snapshotChars),
+    of("state_bytes", "Total size of all shared keys, values and items, in bytes.", ({ stateBytes }) => stateBytes),
+    of(
+      "state_limit_bytes",
+      "Limit on the total size of shared keys, values and items, in bytes.",
+      ({ stateBytesLimit }) => stateBytesLimit,
+    ),
     of(
       "state_undefined_bytes",
-      "Bytes of commands that wait here for replicated() to define their machines.",
+      "Size of commands waiting here until replicated() defines their state machine, in bytes.",
       ({ undefinedBytes }) => undefinedBytes,
     ),
-    of("state_sessions", "Sessions of members and clients that the log has.", ({ sessions }) => sessions),
-    gauge("state_watches", "Watches of maps that are open at this member.", watches),
+    of("state_sessions", "Member and client sessions recorded in the log.", ({ sessions }) => sessions),
+    gauge("state_watches", "Map watches open at this member.", watches),
   ];
 }
 
@@ -221,29 +232,29 @@ const NO_LOG: LogGauges = {
   snapshotChars: 0,
 };
 
-/** Clients that are no members. */
+/** Returns the metrics for clients (processes that are not members). */
 function clientMetrics(clients: Counts["clients"]): readonly Metric[] {
   return [
-    gauge("clients_connected", "Clients that speak to this member.", () => clients.connected),
-    counter("client_connections_total", "Connections of clients.", () => clients.connections),
-    counter("client_commands_total", "Commands of clients, proposed again among them.", () => clients.commands),
-    counter("client_reads_total", "Reads of clients.", () => clients.reads),
+    gauge("clients_connected", "Clients connected to this member.", () => clients.connected),
+    counter("client_connections_total", "Connections opened by clients.", () => clients.connections),
+    counter("client_commands_total", "Commands from clients, including repeated proposals.", () => clients.commands),
+    counter("client_reads_total", "Reads requested by clients.", () => clients.reads),
     counter("client_requests_total", "Requests over HTTP.", () => clients.requests),
-    counter("client_refused_total", "Clients and requests that were turned away.", () => clients.refused),
-    counter("client_dropped_total", "Clients that read too slowly and were let go.", () => clients.dropped),
+    counter("client_refused_total", "Rejected clients and requests.", () => clients.refused),
+    counter("client_dropped_total", "Clients disconnected because they read too slowly.", () => clients.dropped),
   ];
 }
 
-/** Clients of etcd's API. */
+/** Returns the metrics for clients of the etcd API. */
 function etcdMetrics(etcd: Counts["etcd"]): readonly Metric[] {
   return [
-    gauge("etcd_connections", "Connections of etcd's clients.", () => etcd.connected),
-    tally("etcd_calls_total", "Calls of etcd's API, by name.", "call", () => etcd.calls),
-    gauge("etcd_calls_open", "Calls of etcd's API under way, streams among them.", () => etcd.open),
-    gauge("etcd_watches", "Watches of etcd's clients.", () => etcd.watches),
+    gauge("etcd_connections", "Connections from etcd clients.", () => etcd.connected),
+    tally("etcd_calls_total", "Calls to the etcd API, by name.", "call", () => etcd.calls),
+    gauge("etcd_calls_open", "Calls to the etcd API in progress, including streams.", () => etcd.open),
+    gauge("etcd_watches", "Watches opened by etcd clients.", () => etcd.watches),
     tally(
       "etcd_refused_total",
-      "Calls of etcd's API that ended with an error, by reason.",
+      "Calls to the etcd API that ended with an error, by reason.",
       "reason",
       () => etcd.refused,
     ),
@@ -278,12 +289,12 @@ const durations = (name: string, help: string, read: () => Durations): Metric =>
 });
 
 export const traceListeners = (read: () => number): Metric =>
-  gauge("trace_listeners", "Who listens to the trace.", read);
+  gauge("trace_listeners", "Clients reading the trace.", read);
 
 /**
- * Adds the metrics to a registry: all, or none.
- * @returns what takes them out again.
- * @throws UsageError if it has one of that name already.
+ * Adds the metrics to a registry. If one cannot be added, adds none.
+ * @returns a function that removes them
+ * @throws UsageError if the registry already has a metric with one of these names
  */
 export function register(registry: MetricRegistry, metrics: readonly Metric[]): () => void {
   const taken: string[] = [];
@@ -295,7 +306,7 @@ export function register(registry: MetricRegistry, metrics: readonly Metric[]): 
       registry.registerMetric(new Registered(metric) as never);
     } catch (error) {
       remove();
-      const text = `expected registry of join() to have no metric ${metric.name}, but it refuses it: give each member of a process a registry of its own, and leave() one that has failed before its successor joins`;
+      const text = `expected registry of join() to accept the metric ${metric.name}, but it was rejected: give each member in a process its own registry, and call leave() on a failed member before its successor joins`;
       throw new UsageError("registry-taken", text, { cause: error });
     }
     taken.push(metric.name);
@@ -309,12 +320,15 @@ interface Value {
   readonly value: number;
 }
 
-/** What a registry of prom-client asks of a metric. One for each registry: an OpenMetrics registry changes the names of its counters. */
+/**
+ * The interface that a prom-client registry requires of a metric. There is one object per registry, because an
+ * OpenMetrics registry renames its counters.
+ */
 class Registered {
   name: string;
   readonly help: string;
   readonly type: Metric["type"];
-  /** Of several processes, as prom-client's cluster support adds them up. */
+  /** How prom-client's cluster support combines the values from several processes. */
   readonly aggregator = "sum";
   readonly #metric: Metric;
 
@@ -330,7 +344,7 @@ class Registered {
     return Promise.resolve({ name, help, type, aggregator, values: valuesOf(this.#metric) });
   }
 
-  /** A member's counts are its own: nobody else may begin them anew. */
+  /** Does nothing, since other programs must not reset a member's counters. */
   reset(): void {}
 }
 

@@ -1,10 +1,13 @@
-/** The text that `GET /metrics` answers. */
+/** Creates the text for `GET /metrics`. */
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { type Metric, register } from "./metric-table.ts";
 
 let ofProcess: Registry | undefined;
 
-/** What Node says of the process. Its observers cannot be ended, so all members of a process share one set. */
+/**
+ * Returns Node's metrics for the process. The observers that collect them cannot be stopped, so all members in a
+ * process share one registry.
+ */
 function processMetrics(): Registry {
   if (ofProcess === undefined) {
     ofProcess = new Registry();
@@ -13,6 +16,7 @@ function processMetrics(): Registry {
   return ofProcess;
 }
 
+/** Creates the page for these metrics and the metrics of the process. */
 export function metricsPage(metrics: readonly Metric[]): { contentType: string; text(): Promise<string> } {
   const registry = new Registry();
   const shared = processMetrics();

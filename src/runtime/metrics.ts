@@ -1,8 +1,8 @@
-/** What a member counts. Plain numbers on the hot path; Prometheus reads them when it asks. */
+/** A member's counters. On the hot path they are plain numbers, which Prometheus reads on each scrape. */
 import type { LossReason } from "../trace/entry.ts";
 import type { Refusal } from "./transport/frames.ts";
 
-/** Why bytes or connections from outside were turned away. */
+/** Why incoming bytes or connections were rejected. */
 export type RefusedReason =
   | Refusal
   | "handshake-timeout"
@@ -18,42 +18,43 @@ export type RefusedReason =
 export interface Counts {
   messagesSent: Tally<string>;
   messagesReceived: Tally<string>;
-  /** The same by peer. */
+  /** Received messages by peer. */
   messagesFrom: Tally<string>;
-  /** Received again after a reconnect, and dropped. */
+  /** Messages that were received again after a reconnect, and dropped. */
   duplicates: number;
-  /** Values that a peer sent in the name of a node that has not signed them, by peer. */
+  /** Values that a peer sent as signed by a node that had not signed them, by peer. */
   wrongSignatures: Tally<string>;
-  /** Proofs that a node lies, by node. */
+  /** Proofs of Byzantine behavior, by node. */
   exposed: Tally<string>;
   lost: Tally<LossReason>;
   refused: Tally<RefusedReason>;
   reconnects: number;
   bytesSent: number;
   bytesReceived: number;
-  /** Of IP multicast: one for all receivers. */
+  /** IP multicast datagrams, counted once for all receivers. */
   datagramsSent: number;
   datagramsReceived: number;
-  /** The system did not take them. */
+  /** Datagrams that the operating system did not accept. */
   datagramsUnsent: number;
-  /** Messages in fragments, some of which never came. */
+  /** Fragmented messages that never arrived in full. */
   messagesIncomplete: number;
   readonly locks: LockCounts;
   readonly leaderships: LeadershipCounts;
-  /** Sessions of shared state that ended, with what they held. */
+  /** Sessions lost by this member's shared state, along with their locks and leaderships. */
   readonly sessionsLost: { count: number };
   readonly log: LogCounts;
   readonly clients: ClientCounts;
   readonly etcd: EtcdCounts;
   readonly journal: JournalCounts;
-  /** Until the certificates run out that this member shows, as it looked last. */
+  /** How many days were left until each of this member's certificates expires, as of the last check. */
   readonly certificateDays: Tally<CertificateUse>;
 }
-/** To members, to clients, and on the admin pages. */
+/** The recipients of a certificate: members, clients, or callers of the admin API. */
 export type CertificateUse = "members" | "clients" | "admin";
+/** Counts by label. A missing label counts as 0. */
 export type Tally<K extends string> = Partial<Record<K, number>>;
 
-/** Of the locks that this process asked for. */
+/** Counters for the locks that this process has requested. */
 export interface LockCounts {
   acquired: number;
   released: number;
@@ -62,47 +63,47 @@ export interface LockCounts {
   readonly acquiring: Durations;
 }
 
-/** Of the replicated log, as this member sees it. */
+/** Counters for the replicated log, as seen by this member. */
 export interface LogCounts {
-  /** Terms in which somebody else than before led, or the same member again. */
+  /** The number of terms that elected a leader, even if it is the same member as before. */
   leaderChanges: number;
-  /** From a command that was given to this member until it was committed and applied here. */
+  /** The time from when this member receives a command until the command is committed and applied here. */
   readonly committing: Durations;
-  /** From a linearizable read until its answer. */
+  /** The time from the start of a linearizable read until its answer. */
   readonly reading: Durations;
-  /** For how long a step of taking a snapshot, or putting one in place of the state, kept this member from all else. */
+  /** How long each step of taking or installing a snapshot blocked this member. */
   readonly snapshots: Durations;
 }
 
-/** Of clients that are no members. */
+/** Counters for clients (processes that are not members). */
 export interface ClientCounts {
-  /** Who speaks to this member now. */
+  /** Clients currently connected to this member. */
   connected: number;
-  /** Maps that they watch, of each client once. */
+  /** Maps watched by clients, counted once per client. */
   watching: number;
   connections: number;
   commands: number;
   reads: number;
-  /** Over HTTP. */
+  /** HTTP requests. */
   requests: number;
   refused: number;
-  /** They read too slowly. */
+  /** Clients that were disconnected because they read too slowly. */
   dropped: number;
 }
 
-/** Of clients of etcd's API. */
+/** Counters for clients of the etcd API. */
 export interface EtcdCounts {
   connected: number;
-  /** By their name, such as `KV/Put`. */
+  /** Calls by method, such as `KV/Put`. */
   calls: Tally<string>;
-  /** Calls under way, streams among them. */
+  /** Calls in progress, including streams. */
   open: number;
   watches: number;
-  /** Answers that were errors, and what was turned away, by reason. */
+  /** Error responses and rejected connections, by reason. */
   refused: Tally<string>;
 }
 
-/** Of the elections in which this process works while it leads. */
+/** Counters for the elections that this process has won and the leaderships it has lost. */
 export interface LeadershipCounts {
   won: number;
   lost: number;
@@ -115,14 +116,14 @@ export interface JournalCounts {
   readonly syncing: Durations;
 }
 
-/** How long something took: how often so long, by the bound of seconds that it did not pass, and in all. */
+/** A histogram of durations: counts per upper bound (in seconds), the total count and the sum. */
 export interface Durations {
   readonly within: number[];
   seconds: number;
   count: number;
 }
 
-/** In seconds; whatever took longer is counted at the end. */
+/** Upper bounds in seconds. Longer durations are counted in the last bucket. */
 export const durationBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 export function newCounts(): Counts {
@@ -157,16 +158,18 @@ function newDurations(): Durations {
   return { within: Array.from({ length: durationBounds.length + 1 }, () => 0), seconds: 0, count: 0 };
 }
 
+/** Adds to the counter for a label. */
 export function count<K extends string>(tally: Tally<K>, key: K, by = 1): void {
   tally[key] = (tally[key] ?? 0) + by;
 }
 
-/** A protocol message, of this type. */
+/** Counts a received protocol message, by its type and its sender. */
 export function countReceived({ messagesReceived, messagesFrom }: Counts, from: number, type: string): void {
   count(messagesReceived, type);
   count(messagesFrom, String(from));
 }
 
+/** Adds a duration to a histogram. */
 export function measure(durations: Durations, ms: number): void {
   const seconds = ms / 1_000;
   const bound = durationBounds.findIndex((most) => seconds <= most);

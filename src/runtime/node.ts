@@ -1,4 +1,7 @@
-/** A protocol on real processes: this process is one of its nodes, with a journal, links to the other nodes, and the host between them. */
+/**
+ * Runs a protocol on real processes. This process is one of the nodes, and has a journal, links to the other nodes, and
+ * a host.
+ */
 import { type EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
 import type {
@@ -37,47 +40,73 @@ import type { Limits } from "./transport/limits.ts";
 import { type TcpTransport, tcpTransport } from "./transport/tcp.ts";
 import { wrongSignatures } from "./wrong-signatures.ts";
 
+/** Options of `host`. */
 export interface HostingOptions<V extends Vocabulary> {
   /** This node's id, one of `members`. */
   readonly id: NodeId;
-  /** Every node with the address at which the others reach it, `host:port`. The same for all nodes. */
+  /** The address at which each node can be reached by the others, as `host:port`. Must be the same for all nodes. */
   readonly members: Readonly<Record<NodeId, string>>;
-  /** The folder of this node's journal; `{id}` is replaced by the id. Required of a protocol that persists records. */
+  /**
+   * The folder for this node's journal. `{id}` is replaced with the node's id. Required if the protocol persists
+   * records.
+   */
   readonly dataDir?: string | undefined;
-  /** Nodes of another cluster are refused. Default `coterie`. */
+  /** The name of the cluster. Nodes from other clusters are rejected. Default: `coterie`. */
   readonly cluster?: string | undefined;
-  /** PEM files, `{id}` in a path is replaced by the id; `"off"` on a trusted network. Required off loopback. */
+  /**
+   * PEM files. `{id}` in a path is replaced with the node's id. Use `"off"` on a trusted network. Required unless all
+   * addresses are loopback.
+   */
   readonly tls?: "off" | TlsFiles | undefined;
-  /** Required of a protocol that signs: this node's private key and the public keys of all, PEM files with Ed25519 keys. */
+  /**
+   * PEM files with Ed25519 keys: this node's private key and the public keys of all nodes. Required if the protocol
+   * signs.
+   */
   readonly keys?: KeyFiles | undefined;
-  /** Called with each event that the protocol emits, once the records that it depends on are durable. */
+  /** Called with each event that the protocol emits, once the records that the event depends on are durable. */
   readonly onEvent?: ((event: EventOf<V>) => void) | undefined;
-  /** Called when the protocol violates its own invariants, or the disk fails: the node has stopped. Default: throws, uncaught. */
+  /**
+   * Called when the protocol violates its own invariants or the disk fails. By then the node has stopped. Default:
+   * throws an uncaught error.
+   */
   readonly onFatal?: ((error: Error) => void) | undefined;
-  /** Takes the log's lines. Default: warnings and errors go to stderr. */
+  /** Receives log lines. Default: warnings and errors go to stderr. */
   readonly log?: Logger | undefined;
 }
 
+/** A running node. To shut it down, dispose of it or call `stop`. */
 export interface HostedNode<V extends Vocabulary> extends AsyncDisposable {
+  /** This node's id, as given to `host()`. */
   readonly id: NodeId;
-  /** Where the other nodes reach this one, `host:port`. */
+  /** The address at which the other nodes can reach this one, as `host:port`. */
   readonly address: string;
   /** A copy of the protocol's state. */
   readonly state: StateOf<V>;
-  /** The state as the protocol shows it: role, leader, term. */
+  /** A summary of the state, such as role, leader and term. */
   readonly view: View;
+  /** The links to the other nodes. */
   readonly peers: readonly PeerStatus[];
-  /** @throws UsageError if it is not one of the protocol's commands */
+  /**
+   * Runs a command.
+   * @throws UsageError if the protocol has no such command
+   */
   command(command: CommandOf<V>): void;
-  /** Gives a command that the protocol answers; without its field `request`. Rejects if the node stops first. */
+  /**
+   * Runs a command that expects a reply, and returns the reply. Leave out its field `request`. Rejects if the node stops first.
+   *
+   * @example
+   * const node = await host(replicated(raft), { id: 1, members, dataDir: "./data" });
+   * const reply = await node.request({ type: "client", body: { type: "execute", operation: "append hello" } });
+   */
   request(command: Unnumbered<CommandOf<V>>): Promise<ReplyOf<V>>;
   /** Closes the links and the journal. */
   stop(): Promise<void>;
 }
 
 /**
- * Runs a protocol on this process, as one node among those of `members`.
+ * Runs one node of a protocol in this process.
  *
+ * @param protocol the protocol, with the same options on all nodes
  * @example
  * const node = await host(bully(), {
  *   id: 2,
@@ -85,7 +114,7 @@ export interface HostedNode<V extends Vocabulary> extends AsyncDisposable {
  *   onEvent: (event) => console.log(event),
  * });
  * node.command({ type: "call" });
- * @throws UsageError for options that cannot be; EnvironmentError if the address or the folder is in use
+ * @throws UsageError if an option is invalid; EnvironmentError if the address or the folder is in use
  */
 export async function host<V extends Vocabulary>(
   protocol: Protocol<V>,
@@ -130,7 +159,7 @@ function rethrow(error: Error): never {
   throw error;
 }
 
-/** @throws UsageError that names the option */
+/** @throws UsageError if an option is invalid. The message names the option. */
 function addressesOf({
   id,
   members,
@@ -143,35 +172,39 @@ function addressesOf({
     const address = parseHostPort(text);
     if (address === null) throw wrong(`members.${node}`, "host:port", text);
     if (tls === undefined && !isLoopback(address.host))
-      throw wrong("tls", `certificates or "off", since members.${node} is reachable from other machines`, tls);
+      throw wrong("tls", `certificates or "off", because members.${node} is reachable from other machines`, tls);
     addresses[Number(node)] = address;
   }
   if (!Object.hasOwn(addresses, id)) throw wrong("id", `one of ${Object.keys(members).join(", ")}`, id);
   return addresses;
 }
 
-/** What one node is made of. */
+/** The parts of one node. */
 export interface NodeSetup<V extends Vocabulary> {
   readonly id: NodeId;
   readonly cluster: string;
   readonly members: Readonly<Record<NodeId, HostPort>>;
   readonly listen?: HostPort | undefined;
   readonly limits?: Partial<Limits>;
-  /** The protocol and its options, as all nodes have them: a node that differs is refused. */
+  /**
+   * Identifies the protocol and its options, which must be the same on all nodes. A node with different ones is
+   * rejected.
+   */
   readonly agreement: string;
-  /** The name of its records in the journal. Default: that of the protocol. */
+  /** The name of the node's journal slot. Default: the name of the protocol. */
   readonly slot?: string;
-  /** Of its journal; null: none. */
+  /** The folder of the journal. Null: no journal. */
   readonly folder: string | null;
   readonly tls: TlsFiles | null;
   readonly log: Log;
   readonly signatures?: Signatures | null;
-  /** Of the host: default the real one. */
+  /** The platform that the host runs on. Default: the real one. */
   readonly platform?: Pick<Platform, "clock" | "timers" | "random">;
   onEvent(event: EventOf<V>): void;
   onFatal(error: Error): void;
 }
 
+/** The parts of a running node. */
 export interface OpenNode<V extends Vocabulary> {
   readonly host: Host<V>;
   readonly transport: TcpTransport<never>;
@@ -179,17 +212,20 @@ export interface OpenNode<V extends Vocabulary> {
   readonly counts: Counts;
   readonly trace: Broadcast<TraceEntry>;
   readonly injector: FaultInjector;
-  /** The other nodes have been called once, or a moment has passed. */
+  /** Resolves after every other node has been dialed once, or after a short wait. */
   start(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How many entries a slow listener may fall behind before it loses some. */
+/** The maximum number of entries queued for a slow listener. Any further entries are lost. */
 const TRACE_CAPACITY = 20_000;
-/** How long a starting node waits for its peers at most. */
+/** The maximum time that a starting node waits for its peers. */
 const FIRST_CONTACT_MS = 250;
 
-/** @throws UsageError, EnvironmentError if an address is taken, a certificate cannot be read or its journal not be opened. */
+/**
+ * @throws UsageError if an option is invalid; EnvironmentError if an address is in use, or if a certificate or the
+ * journal cannot be read
+ */
 export async function openNode<V extends Vocabulary>(protocol: Protocol<V>, setup: NodeSetup<V>): Promise<OpenNode<V>> {
   const { id, cluster, members, folder, log, onFatal } = setup;
   const ids = Object.keys(members).map(Number);
@@ -197,7 +233,7 @@ export async function openNode<V extends Vocabulary>(protocol: Protocol<V>, setu
   if (isKept && folder === null)
     throw new UsageError(
       "no-data-directory",
-      `expected a directory for the journal of ${protocol.name}, which must outlive its process: give dataDir to host(), or name one with --data DIR, or as "dataDir" in the config file`,
+      `expected a directory for the journal of ${protocol.name}, because the journal must outlive the process: pass dataDir to host(), or set --data DIR or "dataDir" in the config file`,
     );
   const journal = isKept
     ? await openJournal(folder as string, {
@@ -267,7 +303,7 @@ export async function openNode<V extends Vocabulary>(protocol: Protocol<V>, setu
   }
 }
 
-/** As declared: with the name of the part of an assembly that sends it. */
+/** Returns the message's declared type. In an assembly, it is prefixed with the part's name. */
 function typeOf(message: Tagged): string {
   const body = bodyOf(message);
   return body === null ? message.type : `${message.type}.${body.type}`;

@@ -4,7 +4,7 @@ import { OpenRequests } from "./open-requests.ts";
 
 const FIRST = 5_000_000;
 
-test("gives the numbers in order, and knows who waits for each until it is taken", () => {
+test("assigns consecutive numbers, and keeps each caller until it is taken", () => {
   const open = new OpenRequests<{ who: string } | null>(FIRST);
   open.add({ who: "a" });
   open.add(null);
@@ -25,13 +25,13 @@ test("gives the numbers in order, and knows who waits for each until it is taken
   ]);
 });
 
-/** What happens: so many come, or one of those that are open is answered, by its place among them. */
+/** An action that adds this many requests, or answers the open request at this index. */
 const deed = fc.oneof(
   fc.record({ come: fc.nat({ max: 1_500 }) }),
   fc.record({ answer: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), count: fc.nat({ max: 1_500 }) }),
 );
 
-test("is as a Map would be, however many come, and whichever are answered late or never", () => {
+test("behaves like a Map for any number of requests, answered late or never", () => {
   fc.assert(
     fc.property(fc.array(deed, { maxLength: 30 }), (deeds) => {
       const open = new OpenRequests<{ number: number }>(FIRST);

@@ -1,15 +1,15 @@
 /**
- * Who waits for what is to be answered, by the numbers of the requests, which are given one after the other.
+ * The callers of open requests, by request number. Numbers are assigned consecutively.
  *
- * Not a Map alone: where very many come and go it is laid out anew all the time, and what was in the old tables is kept by these, with all
- * that can be reached from there, until the next full collection.
+ * This is not just a Map because, with a large number of requests, a Map keeps rehashing, and its old tables keep
+ * everything reachable from them alive until the next full garbage collection.
  */
 export class OpenRequests<W extends object | null> {
-  /** Of the last numbers; undefined: it has been answered. */
+  /** The callers with the most recent numbers. The entry of an answered request is undefined. */
   #recent: (W | undefined)[] = [];
-  /** How many at the front of these are over. */
+  /** The number of answered entries at the start of `#recent`. */
   #over = 0;
-  /** What has been open for so long that very many others have come since. */
+  /** Requests that are still open although a large number of newer ones have been made. */
   readonly #old = new Map<number, W>();
   #next: number;
 
@@ -17,12 +17,15 @@ export class OpenRequests<W extends object | null> {
     this.#next = first;
   }
 
-  /** The number of the next request. */
+  /** The number that the next request will get. */
   get next(): number {
     return this.#next;
   }
 
-  /** Gives that number away. @param by who waits; null: nobody */
+  /**
+   * Assigns the next number to a request.
+   * @param by the caller, or null if no caller is waiting
+   */
   add(by: W): void {
     this.#recent.push(by);
     this.#next += 1;
@@ -33,7 +36,10 @@ export class OpenRequests<W extends object | null> {
     return this.#recent[this.#placeOf(request)] !== undefined || this.#old.has(request);
   }
 
-  /** It is answered. @returns who waited for it; undefined where it was not open */
+  /**
+   * Marks the request as answered.
+   * @returns its caller, or undefined if the request was not open
+   */
   take(request: number): W | undefined {
     const place = this.#placeOf(request);
     const found = this.#recent[place];
@@ -43,7 +49,7 @@ export class OpenRequests<W extends object | null> {
     return found;
   }
 
-  /** All of them: from now on none is open. */
+  /** Removes and returns all callers, leaving no open requests. */
   takeAll(): W[] {
     const all = [...this.#old.values(), ...this.#recent.filter((by) => by !== undefined)];
     this.#recent = [];
@@ -69,7 +75,7 @@ export class OpenRequests<W extends object | null> {
     this.#forget();
   }
 
-  /** What is over at the front, once there is much of it. */
+  /** Drops the answered entries at the start once there are many of them. */
   #forget(): void {
     const recent = this.#recent;
     while (this.#over < recent.length && recent[this.#over] === undefined) this.#over += 1;

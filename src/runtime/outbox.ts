@@ -1,6 +1,6 @@
 /**
- * What a node does to the world outside, in order. What follows a write to the journal waits until that is durable, and
- * so does all that comes later: nobody hears of a promise that a crash could take back.
+ * A node's external effects, in order. Effects that follow a journal write wait until the write is durable, and so do
+ * all later effects. This way, no other process receives a promise that a crash could undo.
  */
 import { EnvironmentError } from "../core/errors.ts";
 import type { Slot } from "./journal/journal.ts";
@@ -9,17 +9,18 @@ type Deed = () => void;
 interface Barrier {
   isDown: boolean;
 }
-/** What somebody waits for, who is told as well if it is never done. */
+/** An effect that is waiting, with a callback for the case that it is never performed. */
 interface Awaited {
   readonly deed: Deed;
   readonly drop: Deed;
 }
 
-/** How many deeds wait for the disk at most. */
+/** The maximum number of effects waiting for the disk. */
 const MAX_WAITING = 1_000_000;
 
 const DONE: Deed = () => {};
 
+/** Holds back effects until the records that they depend on are durable. */
 export class Outbox {
   readonly #slot: Pick<Slot<never>, "whenDurable"> | null;
   readonly #onFatal: (error: Error) => void;
@@ -29,32 +30,38 @@ export class Outbox {
 
   constructor(
     slot: Pick<Slot<never>, "whenDurable"> | null,
-    /** A deed could not be done. */
+    /** Called when an effect fails. */
     onFatal: (error: Error) => void,
   ) {
     this.#slot = slot;
     this.#onFatal = onFatal;
   }
 
-  /** Nothing waits: a deed may be done at once. Otherwise it has to be held, or it would overtake. */
+  /**
+   * Whether nothing is waiting. If so, an effect can be performed immediately. Otherwise it must be held to preserve
+   * the order.
+   */
   get isClear(): boolean {
     return this.#waiting.length === 0 && !this.#hasWritten;
   }
 
-  /** Something was journalled: what is done from now on waits for that. */
+  /** Call this after each journal write. Later effects wait for that write. */
   noteWrite(): void {
     this.#hasWritten = true;
   }
 
-  /** @param drop called if the deed is never done */
+  /** @param drop called if the effect is never performed */
   hold(deed: Deed, drop?: Deed): void {
     this.settle();
     if (this.#waiting.length - this.#next >= MAX_WAITING)
-      throw new EnvironmentError("slow-disk", `the disk is too slow: ${MAX_WAITING} messages and events wait for it`);
+      throw new EnvironmentError(
+        "slow-disk",
+        `the disk is too slow: ${MAX_WAITING} messages and events are waiting for it`,
+      );
     this.#waiting.push(drop === undefined ? deed : { deed, drop });
   }
 
-  /** At the end of a step: what it has journalled last is waited for, too. */
+  /** Makes later effects wait until the records written so far are durable. Call this at the end of each step. */
   settle(): void {
     if (!this.#hasWritten) return;
     this.#hasWritten = false;
@@ -66,7 +73,7 @@ export class Outbox {
     });
   }
 
-  /** As after a crash: what waits is never done. */
+  /** Drops all waiting effects, as a crash would. */
   clear(): void {
     const dropped = this.#waiting;
     this.#waiting = [];
@@ -80,7 +87,8 @@ export class Outbox {
       while (this.#next < this.#waiting.length) {
         const head = this.#waiting[this.#next] as Deed | Awaited | Barrier;
         if (typeof head !== "function" && "isDown" in head && !head.isDown) return this.#forget();
-        this.#waiting[this.#next] = DONE; // The list, which may be old, keeps nothing of it.
+        // Clear the entry, so that an array in the old generation does not keep the effect alive.
+        this.#waiting[this.#next] = DONE;
         this.#next += 1;
         if (typeof head === "function") head();
         else if ("deed" in head) head.deed();
@@ -91,7 +99,7 @@ export class Outbox {
     }
   }
 
-  /** What has been done, once there is more of it than of what waits. */
+  /** Drops performed effects once they make up more than half of the list. */
   #forget(): void {
     if (this.#next * 2 < this.#waiting.length) return;
     this.#waiting.splice(0, this.#next);

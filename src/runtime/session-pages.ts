@@ -1,32 +1,39 @@
 /**
- * The admin pages of a member that lends its elections and locks to other programs of its machine. `POST /locks/NAME` and
- * `POST /elections/NAME` are answered with JSON lines for as long as the session lasts; `PUT /sessions/ID` says that the
- * caller lives, `DELETE /sessions/ID` that it is done.
+ * The admin pages that let other programs on the machine use the member's elections and locks. `POST /locks/NAME` and
+ * `POST /elections/NAME` respond with JSON lines for as long as the session lasts. `PUT /sessions/ID` renews the
+ * session, and `DELETE /sessions/ID` ends it.
  */
 import type { Context, Hono } from "hono";
 import { stream } from "hono/streaming";
 import { jsonBody } from "./json-body.ts";
 
+/** Opens and closes the sessions of other programs. */
 export interface SessionHost {
-  /** @throws UsageError for a name or a wish that cannot be, EnvironmentError where there are too many. */
+  /** @throws UsageError if the name or the request is invalid, EnvironmentError if there are too many sessions */
   open(kind: "election" | "mutex", name: string, wish: unknown): OpenSession;
-  /** @throws UsageError if there is no such session. */
+  /** @throws UsageError if the session does not exist */
   keep(id: string): void;
-  /** Nothing runs under the session any more. Resolves once what it held has been given back. */
+  /** Ends the session of a program that no longer needs it. Resolves once its lock or leadership has been released. */
   release(id: string): Promise<void>;
 }
 
+/** A session of another program. */
 export interface OpenSession {
-  /** What happens, as it happens, to the session's end; bounded, however slowly it is read. */
+  /**
+   * The session's notifications as they occur, until the session ends. Their number is bounded even if the reader is
+   * slow.
+   */
   readonly words: AsyncIterable<object>;
-  /** The connection has ended. */
+  /** Call this when the connection has ended. */
   leave(): void;
 }
 
+/** The paths of these pages, for the list of all pages. */
 export const SESSION_PAGES = ["/locks/NAME", "/elections/NAME", "/sessions/ID"];
 
 const KINDS = { locks: "mutex", elections: "election" } as const;
 
+/** Adds these pages to the admin pages. */
 export function addSessionPages(app: Hono, host: SessionHost): void {
   for (const [page, kind] of Object.entries(KINDS))
     app.post(`/${page}/:name`, async (c) => {

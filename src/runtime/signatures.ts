@@ -1,4 +1,7 @@
-/** Signatures between processes: Ed25519, with a private key of the node's own and the public keys of all. */
+/**
+ * Signatures that one process makes and others verify: Ed25519, with the node's own private key and the public keys of
+ * all nodes.
+ */
 import { type KeyObject, sign, verify } from "node:crypto";
 import { UsageError } from "../core/errors.ts";
 import type { NodeId, Signatures } from "../core/protocol.ts";
@@ -8,10 +11,10 @@ export interface Keys {
   readonly all: ReadonlyMap<NodeId, KeyObject>;
 }
 
-/** For somebody who has the public keys and signs nothing. */
+/** Returns a `Signatures` for a verifier, which has the public keys but cannot sign. */
 export const publicSignatures = (all: Keys["all"]): Signatures => ({
   sign() {
-    throw new UsageError("no-keys", "expected a private key to sign with, and got none");
+    throw new UsageError("no-keys", "expected a private key to sign with, got none");
   },
   isSigned: (by, text, signature) => isSignedBy(all.get(by), text, signature),
 });
@@ -19,6 +22,7 @@ export const publicSignatures = (all: Keys["all"]): Signatures => ({
 const isSignedBy = (key: KeyObject | undefined, text: string, signature: string): boolean =>
   key !== undefined && verify(null, Buffer.from(text), key, Buffer.from(signature, "base64"));
 
+/** Returns a `Signatures` that signs and verifies with these keys. */
 export function ed25519({ own, all }: Keys): Signatures {
   return {
     sign: (text) => sign(null, Buffer.from(text), own).toString("base64"),

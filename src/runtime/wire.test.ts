@@ -24,7 +24,7 @@ const CHOICES = ["red", "green", "blue"];
 
 const fieldName = fc.constantFrom("a", "b", "ballot", "value", "ü");
 
-/** Any shape that has a form on the wire, three levels deep. */
+/** Generates any shape that has a wire format, up to three levels deep. */
 const { shape: anyShape } = fc.letrec<{ shape: ShapeNode }>((tie) => ({
   shape: fc.oneof(
     { maxDepth: 3, depthSize: "small" },
@@ -32,7 +32,7 @@ const { shape: anyShape } = fc.letrec<{ shape: ShapeNode }>((tie) => ({
     fc.nat(100).map((maxBytes) => text(maxBytes)),
     fc.nat(100).map((maxBytes) => chunk(maxBytes)),
     tie("shape").map((value): ShapeNode => ({ kind: "nullable", value })),
-    // An item of a list has to take a byte at least.
+    // An item in a list must take up at least one byte.
     fc
       .tuple(tie("shape"), fc.nat(5))
       .map(([shape, maxItems]): ShapeNode => ({ kind: "list", items: nullable(shape), maxItems })),
@@ -109,7 +109,7 @@ function encoded(shape: ShapeNode, value: unknown): Buffer {
 
 const decoded = (shape: ShapeNode, bytes: Buffer): unknown => codecOf<unknown>(shape).read(new Reader(bytes));
 
-/** Either a value of the shape, or the one error that says that these bytes are not for us. */
+/** Expects either a value that has the shape, or MalformedBytes. */
 function expectSound(shape: ShapeNode, bytes: Buffer): void {
   let value: unknown;
   try {
@@ -135,14 +135,14 @@ describe("every value of every shape", () => {
         const reader = new Reader(bytes);
         const read = codecOf(shape).read(reader);
         expect(read).toEqual(value);
-        expect(equal(read, value)).toBe(true); // The bytes of chunks as well.
+        expect(equal(read, value)).toBe(true); // This includes the bytes of chunks.
         expect(reader.position).toBe(bytes.length);
       }),
       { numRuns },
     );
   }
 
-  test("cut short gives MalformedBytes", () => {
+  test("throws MalformedBytes if truncated", () => {
     fc.assert(
       fc.property(shapeAndValue, fc.nat(), ([shape, value], cut) => {
         const bytes = encoded(shape, value);
@@ -153,7 +153,7 @@ describe("every value of every shape", () => {
     );
   });
 
-  test("mutated gives a value of the shape or MalformedBytes", () => {
+  test("decodes to a value of the shape or throws MalformedBytes if mutated", () => {
     const change = fc.tuple(fc.nat(), fc.nat(255));
     fc.assert(
       fc.property(shapeAndValue, fc.array(change, { minLength: 1, maxLength: 4 }), ([shape, value], changes) => {
@@ -165,7 +165,7 @@ describe("every value of every shape", () => {
     );
   });
 
-  test("made of arbitrary bytes gives a value of the shape or MalformedBytes", () => {
+  test("arbitrary bytes decode to a value of the shape or throw MalformedBytes", () => {
     fc.assert(
       fc.property(anyShape, fc.uint8Array({ maxLength: 200 }), (shape, bytes) =>
         expectSound(shape, Buffer.from(bytes)),
@@ -175,7 +175,7 @@ describe("every value of every shape", () => {
   });
 });
 
-describe("limits of what is read", () => {
+describe("limits of decoding", () => {
   const cases: [string, ShapeNode, number[]][] = [
     ["a number above 2^53 - 1", natural, [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10]],
     ["a number of nine bytes", natural, [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01]],
@@ -197,25 +197,25 @@ describe("limits of what is read", () => {
     ["a message type that does not exist", { kind: "variants", variants: { ping: struct({}) } }, [1]],
     ["a message of no type", { kind: "variants", variants: {} }, [0]],
   ];
-  test.each(cases)("%s is refused", (_what, shape, bytes) => {
+  test.each(cases)("rejects %s", (_what, shape, bytes) => {
     expect(() => decoded(shape, Buffer.from(bytes))).toThrow(MalformedBytes);
   });
 
-  test("2^53 - 1 is read", () => {
+  test("reads 2^53 - 1", () => {
     expect(decoded(natural, encoded(natural, Number.MAX_SAFE_INTEGER))).toBe(Number.MAX_SAFE_INTEGER);
   });
 
-  test("a byte order mark is part of the text", () => {
+  test("keeps a byte order mark in text", () => {
     expect(decoded(text(9), encoded(text(9), "\u{FEFF}ü"))).toBe("\u{FEFF}ü");
   });
 
-  test("a reader stops at its end, not at that of its buffer", () => {
+  test("a reader stops at its own end, not at the end of its buffer", () => {
     expect(() => codecOf(natural).read(new Reader(natural128, 0, 1))).toThrow(MalformedBytes);
     expect(() => codecOf(text(9)).read(new Reader(Buffer.from([2, 0x61, 0x62]), 0, 2))).toThrow(MalformedBytes);
   });
 });
 
-describe("what is not of the shape does not leave", () => {
+describe("values that do not have the shape are not sent", () => {
   const cases: [string, ShapeNode, unknown][] = [
     ["a negative number", natural, -1],
     ["a fraction", natural, 0.5],
@@ -241,7 +241,7 @@ describe("what is not of the shape does not leave", () => {
   });
 });
 
-describe("shapes without a form on the wire are refused", () => {
+describe("rejects shapes without a wire format", () => {
   const many = Array.from({ length: 257 }, (_, i) => `v${i}`);
   test.each<[string, ShapeNode]>([
     ["more than 256 choices", { kind: "oneOf", values: many }],
@@ -271,7 +271,7 @@ describe("variants that differ between releases", () => {
     after: text(10),
   });
 
-  test("are read where both know them, whatever their place in the list", () => {
+  test("are read if both releases know them, at any position in the list", () => {
     const value = { body: { type: "lead", term: 7 }, after: "and on" };
     expect(decoded(before, encoded(later, value))).toEqual(value);
     expect(decoded(later, encoded(before, value))).toEqual(value);
@@ -280,13 +280,13 @@ describe("variants that differ between releases", () => {
   test.each([
     { type: "yield", to: 3 },
     { type: "vote", for: 1, weight: 2 },
-  ])("are skipped where they are new or have other fields, and what follows is read: %o", (body) => {
+  ])("are skipped if they are new or have other fields, and the rest is read: %o", (body) => {
     const unknown = { body: { type: UNKNOWN_VARIANT }, after: "and on" };
     expect(decoded(before, encoded(later, { body, after: "and on" }))).toEqual(unknown);
     expect(problem(before, unknown, "value")).toBeNull();
   });
 
-  test("must be as long as they say", () => {
+  test("must have their declared length", () => {
     const whole = encoded(before, { body: { type: "lead", term: 7 }, after: "" });
     for (const [at, size] of [
       [7, 0],

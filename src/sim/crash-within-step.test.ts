@@ -5,7 +5,9 @@ import type { TraceEntry } from "../trace/entry.ts";
 import { replay } from "../trace/replay.ts";
 import { type Simulation, simulation } from "./simulation.ts";
 
-/** Whoever is told to writes it down, tells the others and itself, sets a timer, and says that it has. */
+/**
+ * On command, a node journals, notifies the others and itself, sets a timer, and emits an event.
+ */
 type Tellers = {
   state: { heard: number; written: number };
   message: { type: "news" };
@@ -47,7 +49,7 @@ const tellers: Protocol<Tellers> = {
   view: ({ heard }) => ({ role: `has heard ${heard}` }),
 };
 
-/** Node 0 is told to, and crashes at the entry of which `strikes` is true. */
+/** Sends a command to node 0, which crashes at the first entry for which `strikes` is true. */
 function telling(strikes: (entry: TraceEntry<Tellers>, sends: number) => boolean) {
   const entries: TraceEntry<Tellers>[] = [];
   let sends = 0;
@@ -74,7 +76,7 @@ describe("a node that crashes within a step", () => {
     [1, [1, 0, 0]],
     [2, [1, 1, 0]],
     [3, [1, 1, 1]],
-  ])("after its send number %i has done no more of it", (number, expected) => {
+  ])("after its send number %i does nothing more", (number, expected) => {
     const { sim, entries, heard } = telling(({ kind }, sends) => kind === "send" && sends === number);
     expect(heard).toEqual(expected);
     expect(sim.world.alive).toEqual([1, 2, 3]);
@@ -84,13 +86,13 @@ describe("a node that crashes within a step", () => {
     expect(entries.find(({ kind }) => kind === "crash")).toMatchObject({ withinStep: true, journal: [{}] });
   });
 
-  it("before its step has done nothing of it", () => {
+  it("before its step does nothing", () => {
     const { sim, heard, entries } = telling(({ kind }) => kind === "command");
     expect([heard, sim.messages.total]).toEqual([[0, 0, 0], 0]);
     expect(entries.find(({ kind }) => kind === "crash")).not.toHaveProperty("withinStep");
   });
 
-  it("has journalled what it had by then, and finds that when it is back", () => {
+  it("keeps the records written by then, and finds them after its restart", () => {
     const { sim } = telling(({ kind }) => kind === "event");
     sim.start(0);
     expect(sim.world.state(0)).toEqual({ heard: 0, written: 1 });
@@ -99,13 +101,13 @@ describe("a node that crashes within a step", () => {
     expect(early.sim.world.state(0).written).toBe(0);
   });
 
-  it("at the last thing that it does has done all, and its timers are gone", () => {
+  it("at its last effect has done everything, but loses its timers", () => {
     const { sim, heard } = telling(({ kind }) => kind === "event");
     expect(heard).toEqual([1, 1, 1]);
     expect(sim.isOver).toBe(true);
   });
 
-  it("leaves a trace that replays", () => {
+  it("leaves a trace that can be replayed", () => {
     const { entries, sim } = telling(({ kind }, sends) => kind === "send" && sends === 2);
     const { doubts, snapshot, steps } = replay(tellers, [0, 1, 2, 3], entries);
     expect([doubts, steps]).toEqual([[], 7]);
@@ -113,7 +115,7 @@ describe("a node that crashes within a step", () => {
     expect(sim.lost).toBe(0);
   });
 
-  it("has parts that do nothing more either, then or when it is back", () => {
+  it("has parts that do nothing more either, then or after the restart", () => {
     type Saying = { state: { count: number }; command: { type: "say" }; event: { type: "said" } };
     const saying: Protocol<Saying> = {
       name: "saying",
@@ -159,7 +161,7 @@ describe("a node that crashes within a step", () => {
     expect(sim.messages.byType).toEqual({ news: 2 });
   });
 
-  it("another node cannot be crashed meanwhile", () => {
+  it("no other node can be crashed meanwhile", () => {
     const sim = simulation<Tellers>({
       protocol: tellers,
       nodes: [0, 1],
@@ -168,6 +170,6 @@ describe("a node that crashes within a step", () => {
       onEvent: () => sim.crash(1),
     });
     for (const node of [0, 1]) sim.start(node);
-    expect(() => sim.command(0, { type: "tell" })).toThrow("while a step is being taken");
+    expect(() => sim.command(0, { type: "tell" })).toThrow("during a step");
   });
 });

@@ -19,21 +19,21 @@ const median = (numbers: readonly number[]): number =>
   [...numbers].sort((a, b) => a - b)[numbers.length >> 1] as number;
 
 describe("delays", () => {
-  it("a constant is what it says, and draws nothing", () => {
+  it("a constant is exact, and draws no randomness", () => {
     const source = random(1);
     const sample = sampler(7, source, "delay");
     expect([sample(), sample()]).toEqual([7, 7]);
     expect(source.bits()).toBe(random(1).bits());
   });
 
-  it("uniform ones fill their range evenly", () => {
+  it("uniform delays fill their range evenly", () => {
     const delays = drawn([10, 20], 20_000);
     expect(delays.every((each) => each >= 10 && each < 20)).toBe(true);
     expect(mean(delays)).toBeCloseTo(15, 1);
     expect(deviation(delays)).toBeCloseTo(10 / Math.sqrt(12), 1);
   });
 
-  it("normal ones have their mean and deviation, and their share within one and two deviations", () => {
+  it("normal delays have their mean and deviation, and the right share within one and two deviations", () => {
     const delays = drawn({ normal: { meanMs: 100, deviationMs: 10 } }, 40_000);
     expect(mean(delays)).toBeCloseTo(100, 0);
     expect(deviation(delays)).toBeCloseTo(10, 0);
@@ -42,13 +42,13 @@ describe("delays", () => {
     expect(within(20)).toBeCloseTo(0.954, 1);
   });
 
-  it("normal ones below 0 count as 0", () => {
+  it("normal delays below 0 count as 0", () => {
     const delays = drawn({ normal: { meanMs: 1, deviationMs: 10 } }, 1_000);
     expect(Math.min(...delays)).toBe(0);
     expect(delays.filter((each) => each === 0).length / 1_000).toBeCloseTo(0.46, 1);
   });
 
-  it("log-normal ones have their median, and logarithms of their deviation", () => {
+  it("log-normal delays have their median, and logarithms with their deviation", () => {
     const delays = drawn({ logNormal: { medianMs: 50, sigma: 0.5 } }, 40_000);
     expect(median(delays)).toBeCloseTo(50, -1);
     const logarithms = delays.map((each) => Math.log(each / 50));
@@ -56,7 +56,7 @@ describe("delays", () => {
     expect(deviation(logarithms)).toBeCloseTo(0.5, 1);
   });
 
-  it("log-normal ones of great sigma stay finite and above 0", () => {
+  it("log-normal delays with a large sigma stay finite and above 0", () => {
     fc.assert(
       fc.property(fc.integer(), fc.double({ min: 0, max: 8, noNaN: true }), (seed, sigma) => {
         for (const each of drawn({ logNormal: { medianMs: 1, sigma } }, 10, seed)) {
@@ -67,8 +67,8 @@ describe("delays", () => {
     );
   });
 
-  // What the standard leaves open about Math.log and Math.exp must not show in a run.
-  it("equal seeds give these very bits", () => {
+  // Implementations of Math.log and Math.exp may differ, but this must not be visible in a run.
+  it("equal seeds give exactly these bits", () => {
     expect(drawn({ normal: { meanMs: 10, deviationMs: 2 } }, 3)).toMatchInlineSnapshot(`
       [
         8.832421496859622,
@@ -97,7 +97,7 @@ describe("delays", () => {
       { pareto: 1 },
       'expected delayMs to be milliseconds, [least, most], { normal } or { logNormal }, got {"pareto":1}',
     ],
-  ])("refuses %j", (delay, complaint) => {
+  ])("rejects %j", (delay, complaint) => {
     expect(() => sampler(delay as Delay, random(1), "delayMs")).toThrow(complaint);
   });
 });
@@ -136,14 +136,14 @@ describe("a timer", () => {
     [Number.POSITIVE_INFINITY, "Infinity"],
     [[10, 1], '"10 to 1"'],
     [[0, Number.POSITIVE_INFINITY], '"0 to Infinity"'],
-  ])("of %j is refused", (duration, got) => {
+  ])("of %j is rejected", (duration, got) => {
     const { sim } = waiting(duration);
-    const expected = `expected the duration of bell to be finite milliseconds of 0 or more, or a range of them, least first, got ${got} (node 0, start, at 0 ms, seed 1)`;
+    const expected = `expected the duration of bell to be a finite number of milliseconds, at least 0, or a range of two such numbers, smallest first, got ${got} (node 0, start, at 0 ms, seed 1)`;
     expect(() => sim.start(0)).toThrow(new InvariantViolation("bad-timer", expected));
   });
 });
 
-it("a choice among nothing is refused", () => {
+it("rejects a choice without options", () => {
   const { sim } = waiting(1, []);
-  expect(() => sim.start(0)).toThrow("expected the choice “how often” to be among at least one option, got []");
+  expect(() => sim.start(0)).toThrow("expected the options of “how often” to be a non-empty list, got []");
 });

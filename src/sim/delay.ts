@@ -1,4 +1,4 @@
-/** How long something takes, drawn anew each time. Equal seeds give equal draws in every engine, to the last bit. */
+/** Samplers of random delays. Equal seeds give exactly equal draws, bit for bit, on every JavaScript engine. */
 
 import type { Duration } from "../core/protocol.ts";
 import type { Random } from "../core/random.ts";
@@ -7,10 +7,13 @@ import { type Delay, requireDelay } from "../trace/link-model.ts";
 
 export type { Delay };
 
-/** Draws one delay. */
 export type Sampler = () => number;
 
-/** @throws UsageError for a delay that is none, naming it `name`. */
+/**
+ * Creates a sampler.
+ * @param name the name of the delay in error messages.
+ * @throws UsageError if the delay is invalid
+ */
 export function sampler(delay: Delay, source: Random, name: string): Sampler {
   requireDelay(delay, name);
   if (typeof delay === "number") return () => delay;
@@ -26,7 +29,7 @@ export function sampler(delay: Delay, source: Random, name: string): Sampler {
   return () => source.between(minMs, maxMs);
 }
 
-/** Marsaglia's polar method. */
+/** Draws from the standard normal distribution using Marsaglia's polar method. */
 function standardNormal(source: Random): number {
   for (;;) {
     const x = source.between(-1, 1);
@@ -36,9 +39,13 @@ function standardNormal(source: Random): number {
   }
 }
 
-// Of Math.log and Math.exp the standard says only that they are approximate; of +, −, ×, ÷ and the square root, every bit.
+// The standard allows Math.log and Math.exp to be approximate but requires exact rounding for +, −, ×, ÷ and the square
+// root.
 
-/** The natural logarithm of 0 < x <= 1: x = m / 2^k with m near 1, and ln m = 2 artanh((m − 1) / (m + 1)). */
+/**
+ * Returns the natural logarithm for 0 < x <= 1. Writes x as m / 2^k with m near 1; then ln m = 2 artanh((m − 1) / (m +
+ * 1)).
+ */
 function logarithm(x: number): number {
   let mantissa = x;
   let halvings = 0;
@@ -49,7 +56,7 @@ function logarithm(x: number): number {
   return 2 * t * sum - halvings * Math.LN2;
 }
 
-/** e^x = (e^(x / 2^k))^(2^k), with x / 2^k small enough for a short series. */
+/** Computes e^x as (e^(x / 2^k))^(2^k), with x / 2^k small enough for a short series. */
 function exponential(x: number): number {
   let small = x;
   let squarings = 0;
@@ -60,7 +67,7 @@ function exponential(x: number): number {
   return sum;
 }
 
-/** Draws from a range. @throws InvariantViolation for what is no duration. */
+/** Draws a duration from a range. @throws InvariantViolation if the value is not a valid duration */
 export function drawn(duration: Duration, source: Random, timer: string): number {
   requireDuration(timer, duration);
   return typeof duration === "number" ? duration : source.between(duration[0], duration[1]);

@@ -1,9 +1,9 @@
-/** What is drawn for the same occasion is the same in another run, whatever else is drawn in between. */
+/** Checks that draws for the same occasion are equal in a different run, regardless of the draws in between. */
 import { expect, test } from "vitest";
 import { random } from "../core/random.ts";
 import { Draws } from "./draws.ts";
 
-/** Draws once for each occasion, at one place after the other. */
+/** Draws once for each occasion, advancing the place each time. */
 function drawn(draws: Draws, occasions: readonly string[], move: () => void): number[] {
   const source = draws.over("delays", random(7).stream("delays"));
   return occasions.map((occasion) => {
@@ -13,7 +13,7 @@ function drawn(draws: Draws, occasions: readonly string[], move: () => void): nu
   });
 }
 
-test("a run that remembers another draws alike from a point on, by occasion, and anew what the other did not draw", () => {
+test("a run that continues another makes the same draws for the same occasions, and new draws for others", () => {
   let [place, forked] = [0, 2];
   const first = new Draws(() => place);
   const [a1, b1, a2, b2] = drawn(first, ["a", "b", "a", "b"], () => void place++);
@@ -25,7 +25,7 @@ test("a run that remembers another draws alike from a point on, by occasion, and
   expect(drawn(third, ["a"], () => {})).toEqual([newA3]);
 });
 
-test("what is due is told as it stood after so many entries", () => {
+test("reports due times as of a given number of entries", () => {
   let place = 1;
   const draws = new Draws(() => place);
   draws.due("timer 0 election", 150);

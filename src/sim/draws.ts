@@ -1,24 +1,29 @@
 /**
- * What a run draws by chance, kept by what it was drawn for: the third time that node 1 sets its timer `election`, the fifth
- * message from 0 to 2. A run that goes on from a point of another one draws alike on the same occasions, and anew on others.
+ * The random draws of a run, stored by occasion: for example, the third time that node 1 sets its timer `election`, or
+ * the fifth message from node 0 to node 2. A run that branches off from another run draws the same values on the same
+ * occasions and new values on all others.
  */
 import { type Random, random } from "../core/random.ts";
 
+/** Records the draws of a run, and repeats the draws of another run. */
 export class Draws {
-  /** How far the run has come: how many entries its trace has. */
+  /** Returns the progress of the run: the number of entries in its trace. */
   readonly #place: () => number;
-  /** What was drawn in another run, by purpose and occasion. */
+  /** The draws of the other run, keyed by purpose and occasion. */
   readonly #remembered: ReadonlyMap<string, readonly number[]>;
   readonly #drawn = new Map<string, number[]>();
-  /** At which places each kind of occasion came. */
+  /** The positions in the trace at which each kind of occasion occurred. */
   readonly #occasions = new Map<string, number[]>();
-  /** When timers run out and messages arrive, and at which place that was settled. */
+  /** The due times of timers and messages, with the position in the trace at which each was set. */
   readonly #due = new Map<string, { readonly place: number; readonly at: number }[]>();
   #occasion = "";
-  /** Names what is drawn anew after the point that this run goes on from: not what the other drew first once more. */
+  /**
+   * The name of the random stream for draws after the branch, so that they do not repeat the first draws of the other
+   * run. Null without a branch.
+   */
   readonly #branch: string | null;
 
-  /** @param from the run whose draws are remembered, of whose trace so many entries are the beginning of this one's */
+  /** @param from the run to branch off from, and the number of trace entries that this run shares with it */
   constructor(place: () => number, from?: { readonly draws: Draws; readonly entries: number }) {
     this.#place = place;
     this.#branch = from === undefined ? null : `after ${from.entries}`;
@@ -31,7 +36,7 @@ export class Draws {
       );
   }
 
-  /** What is drawn next is for the next occasion of that kind. */
+  /** Starts the next occasion of the given kind. Later draws belong to it. */
   next(kind: string): void {
     const places = this.#occasions.get(kind) ?? [];
     places.push(this.#place());
@@ -39,7 +44,7 @@ export class Draws {
     this.#occasion = `${kind} ${places.length}`;
   }
 
-  /** Draws for that purpose what is remembered of the occasion, and from `source` what is not. */
+  /** Returns the source of draws for a purpose: the remembered values if the occasion has any, otherwise `source`. */
   over(purpose: string, source: Random): Random {
     const fresh = this.#branch === null ? source : source.stream(this.#branch);
     return random(0, () => {
@@ -52,14 +57,14 @@ export class Draws {
     });
   }
 
-  /** A timer will run out then, unless it is set anew, or a message arrive: one name for each. */
+  /** Records when the named timer will fire (unless it is set again) or the named message will arrive. */
   due(name: string, at: number): void {
     const all = this.#due.get(name) ?? [];
     all.push({ place: this.#place(), at });
     this.#due.set(name, all);
   }
 
-  /** When it was due, as it stood after so many entries; of a message that comes twice, both times, in their order. */
+  /** Returns the due times that had been set after that number of entries. A duplicated message has two, in order. */
   dueAfter(name: string, entries: number): number[] {
     return (this.#due.get(name) ?? []).flatMap(({ place, at }) => (place <= entries ? [at] : []));
   }

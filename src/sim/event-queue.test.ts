@@ -8,7 +8,7 @@ const scripts = fc.array(fc.oneof({ weight: 3, arbitrary: fc.nat(9) }, fc.consta
   size: "max",
 });
 
-it("gives events by time, and those of one time in the order in which they came", () => {
+it("returns events by time, and simultaneous ones in the order of insertion", () => {
   fc.assert(
     fc.property(scripts, (script) => {
       const queue = eventQueue();
@@ -27,7 +27,7 @@ it("gives events by time, and those of one time in the order in which they came"
   );
 });
 
-it("grows in the midst of a lane that has gone round its end", () => {
+it("grows while a lane wraps around its end", () => {
   const queue = eventQueue();
   for (let i = 0; i < 60; i++) queue.push(i, i);
   for (let i = 0; i < 50; i++) expect(queue.pop()).toBe(i);
@@ -39,11 +39,11 @@ it("grows in the midst of a lane that has gone round its end", () => {
 const taken = (pool: PendingPool<{ state: object }>): number =>
   pool.take("command", undefined as never, 0, 0, "", null);
 
-it("holds only so much at a time, and takes more once something has left", () => {
+it("has a capacity, and accepts more once an event has left", () => {
   const pool = new PendingPool<{ state: object }>(2);
   const first = taken(pool);
   taken(pool);
-  expect(() => taken(pool)).toThrow("expected at most 2 messages and timers to be under way at a time, got more");
+  expect(() => taken(pool)).toThrow("expected at most 2 messages and timers to be pending at a time, got more");
   pool.release(first);
   expect(taken(pool)).toBe(first);
   expect(() => taken(pool)).toThrow("use fewer nodes");

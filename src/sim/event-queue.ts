@@ -4,33 +4,36 @@ import type { MessageId } from "../trace/entry.ts";
 import type { SimulatedNode } from "./simulated-node.ts";
 
 /**
- * What is still to happen, earliest first; what is due at one time leaves in the order in which it came. A binary heap
- * on typed arrays, and before it a lane for whatever comes in the order of time anyway, as all messages do where every
- * link has the same constant delay: there, nothing is ever sorted.
+ * A queue of future events, earliest first. Simultaneous events leave in the order of insertion. The queue consists of
+ * a binary heap on typed arrays and a lane for events that are already inserted in chronological order, such as all
+ * messages if every link has the same constant delay. The lane needs no sorting.
  */
 export interface EventQueue {
   readonly size: number;
-  /** `slot` is whatever 32-bit integer the caller knows the event by. */
+  /** Adds an event. `slot` is any 32-bit integer that identifies the event to the caller. */
   push(at: number, slot: number): void;
-  /** The time of the earliest event, or infinity. */
+  /** Returns the time of the earliest event, or infinity if the queue is empty. */
   next(): number;
-  /** The slot of the earliest event, which leaves. Not to be called on an empty queue. */
+  /** Removes the earliest event and returns its slot. The queue must not be empty. */
   pop(): number;
-  /** All events, in no order. */
+  /** Calls `see` for every event, in no particular order. */
   forEach(see: (at: number, slot: number) => void): void;
 }
 
-/** V8 keeps typed arrays of up to 64 bytes in its own heap; larger ones cost a short run more than all else that it makes. */
+/**
+ * The initial capacity. V8 allocates typed arrays of up to 64 bytes on its own heap. Larger ones would dominate the
+ * cost of a short run.
+ */
 const FIRST_ROOM = 8;
 
-/** Events side by side, each with its time, its turn among those of equal time, and its slot. */
+/** Events in columns: the time, the sequence number among events at the same time, and the slot. */
 class Columns {
   size = 0;
   at = new Float64Array(FIRST_ROOM);
   turn = new Float64Array(FIRST_ROOM);
   slot = new Int32Array(FIRST_ROOM);
 
-  /** Doubles the room. What begins at `from`, going round the end, begins at 0 afterwards. */
+  /** Doubles the capacity. Moves the contents, which start at `from` and wrap around at the end, to index 0. */
   grow(from: number): void {
     const unrolled = <A extends Float64Array | Int32Array>(column: A, wider: A): A => {
       wider.set(column.subarray(from));
@@ -56,8 +59,9 @@ class Columns {
 }
 
 /**
- * A class, like all that each run makes anew: of an object literal with a getter V8 keeps the shape, and with it all that the getter
- * reaches, until it collects the whole heap.
+ * The event queue. Like everything that each run allocates, it is a class, because V8 retains the hidden class of an
+ * object literal that has a getter, along with everything reachable from the getter, until the next full garbage
+ * collection.
  */
 class HeapAndLane implements EventQueue {
   readonly #heap = new Columns();
@@ -123,7 +127,7 @@ class HeapAndLane implements EventQueue {
     if (heap.size === heap.slot.length) heap.grow(0);
     const { at: times, turn: turns, slot: slots } = heap;
     let i = heap.size++;
-    // Nothing in the heap came later than this one, so equal times need no look at the turn.
+    // Everything in the heap was inserted earlier, so sequence numbers need not be compared when times are equal.
     while (i > 0) {
       const parent = (i - 1) >> 1;
       if ((times[parent] as number) <= at) break;
@@ -135,7 +139,7 @@ class HeapAndLane implements EventQueue {
     slots[i] = slot;
   }
 
-  /** Fills the gap at the top with the last event, at its place. */
+  /** Fills the gap at the top with the last event, which is sifted down to its position. */
   #sink(): void {
     const heap = this.#heap;
     const { at: times, turn: turns } = heap;
@@ -164,22 +168,24 @@ class HeapAndLane implements EventQueue {
 
 export const eventQueue = (): EventQueue => new HeapAndLane();
 
+/** A future event at a node. */
 export interface Pending<V extends Vocabulary> {
-  /** `turn`: the node is done with its last stimulus, and takes up what waits. */
+  /** The kind of event. `turn`: the node has finished its last stimulus and takes the next one from its queue. */
   kind: "arrival" | "timeout" | "command" | "turn";
   node: SimulatedNode<V>;
-  /** Of a time-out the arming, otherwise the incarnation that it is meant for. */
+  /** For a timeout, the number of the arming. Otherwise, the incarnation of the receiver. */
   number: number;
-  /** Of an arrival. */
+  /** The sender, for arrivals only. */
   from: NodeId;
   id: MessageId;
-  /** The message, timer or command. */
+  /** The message, timer or command. Null for a turn. */
   what: MessageOf<V> | TimerOf<V> | CommandOf<V> | null;
 }
 
-/** What is on its way, what waits and what timers are to fire: so much fits into the memory that Node takes by itself. */
+/** The maximum number of messages in flight, waiting stimuli and timers. This many fit into Node's default heap. */
 const MAX_PENDING = 5_000_000;
 
+/** A pool that reuses `Pending` objects, so that the simulation allocates none per event. */
 export class PendingPool<V extends Vocabulary> {
   private readonly slots: Pending<V>[] = [];
   private readonly free: number[] = [];
@@ -190,7 +196,7 @@ export class PendingPool<V extends Vocabulary> {
     return this.slots[slot] as Pending<V>;
   }
 
-  /** @throws UsageError where there is more than a simulation holds */
+  /** Takes an object from the pool. @throws UsageError if the simulation exceeds the limit */
   take(
     kind: Pending<V>["kind"],
     node: SimulatedNode<V>,
@@ -203,7 +209,7 @@ export class PendingPool<V extends Vocabulary> {
     if (slot === undefined && this.slots.length >= this.most)
       throw new UsageError(
         "too-many-pending",
-        `expected at most ${this.most} messages and timers to be under way at a time, got more: use fewer nodes`,
+        `expected at most ${this.most} messages and timers to be pending at a time, got more: use fewer nodes`,
       );
     if (slot === undefined) return this.slots.push({ kind, node, number, from, id, what }) - 1;
     const pending = this.at(slot);

@@ -7,7 +7,7 @@ import type { PartitionShape } from "./links.ts";
 import type { SimulationOptions } from "./options.ts";
 import { type Simulation, simulation } from "./simulation.ts";
 
-/** Says what it is told to, writes down what it hears, and ticks. */
+/** A protocol that sends words on command, journals received words, and ticks. */
 type Talk = {
   state: { heard: { from: NodeId; word: number }[]; ticks: number; notes: number[] };
   message: { type: "word"; word: number };
@@ -66,7 +66,7 @@ const talk: Protocol<Talk> = {
   view: () => ({ role: "talker" }),
 };
 
-/** Nobody is up yet. */
+/** Creates a simulation before any node has started. */
 function fresh(count: number, more: Partial<SimulationOptions<Talk>> = {}) {
   const entries: TraceEntry<Talk>[] = [];
   const heard: { at: number; node: NodeId; word: number }[] = [];
@@ -92,7 +92,7 @@ function stage(count: number, more: Partial<SimulationOptions<Talk>> = {}) {
 const ticks = (sim: Simulation<Talk>, node: NodeId): number => sim.world.state(node).ticks;
 
 describe("a pause", () => {
-  it("lets messages, timers and commands wait in order, and the node handles them when it resumes", () => {
+  it("queues messages, timers and commands, which the node handles in order when it resumes", () => {
     const { sim, entries, heard, say } = stage(2);
     sim.command(1, { type: "tick", everyMs: 25 });
     say(0, 1, 1);
@@ -117,7 +117,7 @@ describe("a pause", () => {
     ]);
   });
 
-  it("does not let what comes after it overtake what waits", () => {
+  it("does not let later stimuli overtake queued ones", () => {
     const { sim, heard, say } = stage(2);
     sim.pause(1);
     for (const word of [1, 2, 3]) say(0, 1, word);
@@ -128,7 +128,7 @@ describe("a pause", () => {
     expect(heard.map(({ word }) => word)).toEqual([1, 2, 3, 4]);
   });
 
-  it("a timer that waits does not fire once a command before it has armed it anew", () => {
+  it("a queued timer does not fire if an earlier command has rearmed it", () => {
     const { sim } = stage(1);
     sim.command(0, { type: "tick", everyMs: 5 });
     sim.pause(0);
@@ -142,7 +142,7 @@ describe("a pause", () => {
     expect(ticks(sim, 0)).toBe(1);
   });
 
-  it("ends with a crash, and what waited is lost", () => {
+  it("ends with a crash, and the queue is lost", () => {
     const { sim, entries, heard, say } = stage(2);
     sim.pause(1);
     say(0, 1, 1);
@@ -155,7 +155,7 @@ describe("a pause", () => {
     expect(entries.filter(({ kind }) => kind === "lost")).toMatchObject([{ node: 1, why: "crashed", at: 20 }]);
   });
 
-  it("is refused twice, and resuming what runs", () => {
+  it("rejects a second pause, and resuming a running node", () => {
     const { sim } = stage(1);
     expect(() => sim.resume(0)).toThrow("expected node 0 to be paused, but it is running");
     sim.pause(0);
@@ -164,7 +164,7 @@ describe("a pause", () => {
 });
 
 describe("a clock", () => {
-  it("that goes at half the speed fires at half the rate", () => {
+  it("at half speed fires at half the rate", () => {
     const { sim } = stage(2);
     sim.clockRate(1, 0.5);
     for (const node of [0, 1]) sim.command(node, { type: "tick", everyMs: EVERY_MS });
@@ -172,18 +172,18 @@ describe("a clock", () => {
     expect([0, 1].map((node) => ticks(sim, node))).toEqual([6, 3]);
   });
 
-  it("that changes in the midst of a timer changes what is left of it", () => {
+  it("that changes speed while a timer runs changes its remaining time", () => {
     const { sim } = stage(1);
     const fired: number[] = [];
     sim.command(0, { type: "tick", everyMs: 100 });
     sim.run(60);
-    sim.clockRate(0, 4); // 40 ms are left: 10 of its own.
+    sim.clockRate(0, 4); // 40 ms are left, which is 10 ms on the node's clock.
     for (; sim.step() && ticks(sim, 0) < 2; ) fired.push(sim.now);
     expect(fired).toEqual([70]);
     expect(sim.now).toBe(72.5);
   });
 
-  it("does not stand still", () => {
+  it("cannot stop", () => {
     expect(() => stage(1).sim.clockRate(0, 0)).toThrow("expected the clock rate to be a finite number > 0, got 0");
   });
 });
@@ -193,7 +193,7 @@ describe("partitions", () => {
     for (const node of sim.world.alive) sim.command(node, { type: "tell everybody", word });
     sim.run();
   };
-  /** Whom each node has heard. */
+  /** Returns, for each node, the senders of the word that it has received. */
   const heardBy = (sim: Simulation<Talk>, word: number): NodeId[][] =>
     sim.world.alive.map((node) =>
       sim.world
@@ -202,7 +202,7 @@ describe("partitions", () => {
         .map(({ from }) => from),
     );
 
-  it("separate groups, and those in none form one, until all is healed", () => {
+  it("separate groups, and nodes in no group form one, until all is healed", () => {
     const { sim, entries } = stage(5);
     sim.partition([[0, 4]]);
     all(sim, 1);
@@ -233,7 +233,7 @@ describe("partitions", () => {
     expect(heardBy(sim, 1)).toEqual(heard);
   });
 
-  it("healing mends single links too; what is on its way when a link is cut arrives", () => {
+  it("healing also mends single links; messages in flight when a link is cut arrive", () => {
     const { sim, heard, say } = stage(2);
     say(0, 1, 1);
     sim.cut(0, 1);
@@ -249,7 +249,7 @@ describe("journals", () => {
   const notes = (sim: Simulation<Talk>): number[] => sim.world.state(0).notes;
   const note = (sim: Simulation<Talk>, number: number): void => sim.command(0, { type: "note", note: number });
 
-  it("synced: loses what was written less than syncMs ago, unless the node has sent something since", () => {
+  it("synced: loses records written less than syncMs ago, unless the node has sent something since", () => {
     const { sim, entries, say } = stage(2, { syncMs: 20 });
     note(sim, 1);
     sim.run(20);
@@ -266,7 +266,7 @@ describe("journals", () => {
     expect(sim.lostRecords).toBe(1);
   });
 
-  it("synced: keeps what was written before something that was emitted, as nobody sees that before it is durable", () => {
+  it("synced: keeps records written before an emitted event, which waits until they are durable", () => {
     const { sim } = stage(1, { syncMs: 20 });
     note(sim, 1);
     sim.command(0, { type: "tick", everyMs: 1 });
@@ -277,7 +277,7 @@ describe("journals", () => {
     expect(notes(sim)).toEqual([1]);
   });
 
-  it("kept: a crash leaves what was not durable yet all the same", () => {
+  it("kept: a crash still loses records that were not durable", () => {
     const { sim } = stage(1, { syncMs: 20 });
     note(sim, 1);
     sim.crash(0);
@@ -302,7 +302,7 @@ describe("journals", () => {
     expect(entries.at(-1)).toMatchObject({ kind: "fault", what: "journal damaged at record 2 of 3" });
   });
 
-  it("corrupted somewhere: the seed says where", () => {
+  it("corrupted somewhere: the seed decides where", () => {
     const at = (seed: number): unknown => {
       const { sim, entries } = stage(1, { seed });
       for (const each of [1, 2, 3]) note(sim, each);
@@ -314,7 +314,7 @@ describe("journals", () => {
     expect(seen.size).toBe(3);
   });
 
-  it("refuses a fate that is none, and leaves the node alive", () => {
+  it("rejects an unknown fate, and leaves the node alive", () => {
     const { sim } = stage(1);
     note(sim, 1);
     expect(() => sim.crash(0, { journal: "burnt" as "lost" })).toThrow(
@@ -328,7 +328,7 @@ describe("journals", () => {
 });
 
 describe("a simulation", () => {
-  it("takes one step at a time, and says when nothing is left", () => {
+  it("takes one step at a time, and reports when nothing is left", () => {
     const { sim, heard, say } = stage(2);
     say(0, 1, 1);
     say(0, 1, 2);
@@ -337,13 +337,13 @@ describe("a simulation", () => {
     expect(sim.step()).toBe(false);
   });
 
-  it("refuses to be acted on from within a step", () => {
+  it("rejects actions from within a step", () => {
     const { sim, say } = stage(2, { onEvent: (_at, node) => sim.command(node, { type: "note", note: 1 }) });
     say(0, 1, 1);
-    expect(() => sim.run()).toThrow("expected nothing to be done to a simulation while a step is being taken");
+    expect(() => sim.run()).toThrow("expected no change to a simulation during a step");
   });
 
-  it("goes on from a snapshot: states, journals, timers and messages on their way", () => {
+  it("continues from a snapshot: states, journals, timers and messages in flight", () => {
     const { sim, heard, say, entries } = fresh(3);
     sim.adopt({
       at: 500,
@@ -369,16 +369,16 @@ describe("a simulation", () => {
     expect(ids).toEqual(["0-8", "0@500-1"]);
   });
 
-  it("adopts nothing once it has begun, and no strangers", () => {
+  it("rejects a snapshot after it has begun, and one with other nodes", () => {
     const snapshot = { at: 5, nodes: [{ id: 4, state: null, journal: [], timers: [] }], inFlight: [] };
-    expect(() => stage(1).sim.adopt(snapshot)).toThrow("expected a simulation in which nothing has happened yet");
+    expect(() => stage(1).sim.adopt(snapshot)).toThrow("expected a simulation that has not run yet");
     expect(() => fresh(1).sim.adopt(snapshot)).toThrow("expected the snapshot's nodes to be 0, got [4]");
   });
 });
 
 describe("the options of a simulation", () => {
   it.each<[object, string]>([
-    [{ nodes: [] }, "expected nodes of simulation() to be different whole numbers of 0 or more, at least one, got []"],
+    [{ nodes: [] }, "expected nodes of simulation() to be one or more different whole numbers of 0 or more, got []"],
     [{ seed: 2 ** 32 }, "expected seed of simulation() to be a whole number from 0 to 4294967295, got 4294967296"],
     [{ delayMs: -1 }, "expected delayMs of simulation() to be a finite number >= 0, got -1"],
     [
@@ -398,18 +398,18 @@ describe("the options of a simulation", () => {
       { byzantine: new Map([[9, "mute" as const]]) },
       "expected the nodes in byzantine of simulation() to be among 0, 1, got 9",
     ],
-    [{ delay: 5 }, 'got "delay": delayMs is meant?'],
+    [{ delay: 5 }, 'got "delay"; did you mean delayMs?'],
     [{ link: 5 }, "expected link of simulation() to be an object, got 5"],
     [{ trace: [] }, "expected trace of simulation() to be a function, got []"],
     [
       { byzantine: { 1: "mute" } },
-      'expected byzantine of simulation() to be a Map of nodes to what they do, got {"1":"mute"}',
+      'expected byzantine of simulation() to be a Map from node to behavior, got {"1":"mute"}',
     ],
     [
       { protocol: "bully" },
       'expected protocol of simulation() to be a protocol: an object with a name, init() and properties, got "bully"',
     ],
-  ])("are refused: %j", (options, complaint) => {
+  ])("are rejected: %j", (options, complaint) => {
     const refused = expect(() => stage(2, options as never));
     refused.toThrow(UsageError);
     refused.toThrow(complaint);

@@ -1,4 +1,8 @@
-/** The simulator: a protocol on many nodes in virtual time, in one process and without a clock. */
+/**
+ * The simulator: runs a protocol on many nodes in virtual time, deterministically.
+ *
+ * @module coterie/sim
+ */
 
 export type { ByzantineBehaviour } from "../protocols/byzantine.ts";
 export type { TraceEntry } from "../trace/entry.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { journal } from "./journal.ts";
 
 describe("a journal", () => {
-  it("a compaction that is not durable brings back what it replaced", () => {
+  it("a crash before a compaction is durable restores the replaced records", () => {
     const written = journal<string>();
     written.append("a", 0);
     written.append("b", 0);
@@ -13,7 +13,7 @@ describe("a journal", () => {
     expect(written.records).toEqual(["a", "b"]);
   });
 
-  it("keeps no more than it needs, however often it is compacted", () => {
+  it("keeps no more than necessary after any number of compactions", () => {
     const written = journal<number>();
     for (let i = 0; i < 1_000; i++) {
       written.compact([i], i);
@@ -25,7 +25,7 @@ describe("a journal", () => {
     expect(written.records).toEqual([999]);
   });
 
-  it("what was written together is torn together: a damaged compaction brings back what it replaced", () => {
+  it("damages records written together as a unit: a damaged compaction restores the replaced records", () => {
     for (const at of [0, 1]) {
       const torn = journal<number>();
       torn.append(1, 0);

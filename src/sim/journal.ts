@@ -1,52 +1,57 @@
-/** A node's journal on a disk that takes its time and may be damaged. */
+/** The journal of a simulated node. Writes to its disk take time, and the disk may be damaged. */
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { slotReplacedBy } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
 import type { NodeId, Slot } from "../core/protocol.ts";
 import type { Random } from "../core/random.ts";
 
-/** What becomes of a journal when its node crashes. */
+/** The state of a journal after its node crashes. */
 export type JournalFate =
   | "kept"
-  /** Records that were not durable yet are lost. */
+  /** Records that were not durable are lost. */
   | "synced"
   | "lost"
   /**
-   * One record is damaged, drawn by the seed. If it is the last, a restart cuts it off like a write that a crash has
-   * torn; if others follow, the node refuses to start: an `EnvironmentError`.
+   * One record, chosen by the seed, is damaged. If it is the last one, a restart discards it, like a write torn by the
+   * crash. If other records follow it, the node refuses to start and throws an `EnvironmentError`.
    */
   | "corrupted";
 
+/** What happens to a journal in a crash. */
 export interface CrashFate {
+  /** The effect of the crash on the journal. */
   readonly journal: JournalFate;
-  /** Which record of a corrupted journal is damaged, from 0. Otherwise the seed says. */
+  /** The index of the damaged record in a corrupted journal, starting from 0. Default: chosen by the seed. */
   readonly record?: number;
 }
 
 export interface Journal<R> {
   append(record: R, durableAt: number): void;
-  /** Replaces all records of a slot by these. Until that is durable, a crash may bring back what it replaced. */
+  /**
+   * Replaces all records in a slot with the given ones. A crash may restore the replaced records until the new ones are
+   * durable.
+   */
   compact(records: readonly R[], durableAt: number): void;
-  /** Makes everything durable that was written so far. */
+  /** Makes everything written so far durable. */
   sync(): void;
-  /** Loses what is not durable at `now`. Returns how many writes that were. */
+  /** Discards the records that are not durable at `now`. Returns the number of lost writes. */
   loseUnsynced(now: number): number;
-  /** Damages the record of this index. */
+  /** Damages the record at this index. */
   damage(index: number): void;
   readonly records: readonly R[];
-  /** The records before the first that cannot be read. */
+  /** The records before the first unreadable one. */
   readonly legible: readonly R[];
   clear(): void;
-  /** The records, for a restart of `node`. @throws EnvironmentError if one before the last is damaged. */
+  /** Returns the records for a restart of `node`. @throws EnvironmentError if any record except the last is damaged */
   replay(node: NodeId): readonly R[];
 }
 
 interface Write<R> {
   readonly record: R;
   readonly slot: Slot;
-  /** It takes the place of what was in the slot before it. */
+  /** Whether the write replaces the earlier records in its slot. */
   readonly replaces: boolean;
-  /** Records that were written together are there together, or not at all. */
+  /** Records with the same number were written together, so either all of them survive or none do. */
   readonly group: number;
   durableAt: number;
 }
@@ -125,7 +130,10 @@ class SlottedJournal<R> implements Journal<R> {
       });
   }
 
-  /** What a crash has torn is what was written last; damage before that is found, and nothing is read. */
+  /**
+   * Whether the damaged record counts as torn. A crash can tear only the last write. Damage before it is detected, and
+   * then nothing is read.
+   */
   #isTorn(at: number): boolean {
     return left(this.#writes)[at]?.group === this.#writes.at(-1)?.group;
   }
@@ -134,7 +142,7 @@ class SlottedJournal<R> implements Journal<R> {
     return this.#writes.filter((each) => each.group !== this.#writes.at(-1)?.group);
   }
 
-  /** Of what has been replaced by something durable nothing can come back. */
+  /** Discards replaced records whose replacement is durable. They can no longer be restored. */
   #forget(slot: Slot): void {
     const settled = this.#writes.findLastIndex(
       (each, i) => each.replaces && each.slot === slot && i < this.#syncedCount,
@@ -145,10 +153,10 @@ class SlottedJournal<R> implements Journal<R> {
   }
 }
 
-/** @param slotOf the part of an assembly that a record is of. */
+/** Creates an empty journal. @param slotOf returns the part of an assembly that a record belongs to */
 export const journal = <R>(slotOf: (record: R) => Slot = () => ""): Journal<R> => new SlottedJournal(slotOf);
 
-/** Without what has been replaced. */
+/** Returns the writes that have not been replaced. */
 function left<R>(writes: readonly Write<R>[]): readonly Write<R>[] {
   const replaced = new Set<Slot>();
   return writes
@@ -163,14 +171,13 @@ function left<R>(writes: readonly Write<R>[]): readonly Write<R>[] {
 
 const recordsOf = <R>(writes: readonly Write<R>[]): readonly R[] => writes.map(({ record }) => record);
 
-/** What a crash did to a journal. */
 interface Damage {
   readonly what: string;
-  /** How many records that were not durable are gone. */
+  /** The number of records that were lost because they were not durable. */
   readonly unsynced: number;
 }
 
-/** What a crash does to a journal; null if nothing is lost. @throws UsageError for a fate that is none */
+/** Applies a crash to a journal. Returns null if nothing is lost. @throws UsageError if the fate is unknown */
 export function damageJournal(
   damaged: Journal<unknown>,
   { journal: fate, record }: CrashFate,

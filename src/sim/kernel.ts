@@ -1,4 +1,4 @@
-/** The loop: what is due next happens at its node, whose handler runs, and what that leads to is put in the queue. */
+/** The simulator's event loop: takes the next event, runs the node's handler, and queues the effects. */
 import { UsageError } from "../core/errors.ts";
 import { slotFinder } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
@@ -38,21 +38,24 @@ import { Population, peersOf } from "./population.ts";
 import type { Effects, SimulatedNode } from "./simulated-node.ts";
 import { Tally } from "./tally.ts";
 
-/** After these steps the state is checked for values that are not plain data: the first ones, then few enough to cost no time. */
+/**
+ * The state is checked to be plain data after each of this number of initial steps. Later, it is checked only after
+ * every `EVERY_STEP`th step, to limit the cost.
+ */
 const FIRST_STEPS = 500;
 const EVERY_STEP = 1_024;
 
-/** A class, since the fields of an object are faster to write than the variables of a closure. */
+/** The event loop. It is a class because an object's fields are faster to write than a closure's variables. */
 export class Kernel<V extends Vocabulary> implements Effects<V> {
   now = 0;
-  /** Messages to other nodes: self-sends are not counted. */
+  /** Counts of messages sent to other nodes. Messages from a node to itself are not counted. */
   readonly sent = new Tally();
-  /** Copies of messages that did not arrive. */
+  /** The number of message copies that did not arrive. */
   lost = 0;
-  /** Journal records that were not durable when their node crashed. */
+  /** The number of journal records that were not durable when their node crashed. */
   lostRecords = 0;
   inFlight = 0;
-  /** Called after whatever may have changed a property, while nothing else goes on. */
+  /** Called after each change that can affect a property, between steps. */
   afterChange: (() => void) | null = null;
   readonly histories: Histories<V>;
   readonly population: Population<V>;
@@ -64,9 +67,9 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private numbered = 0;
   private idMark = "-";
   private armings = 0;
-  /** How many nodes run each timer. */
+  /** The number of nodes that run each timer. */
   private readonly running = new Map<TimerOf<V>, number>();
-  /** One object for all receipts: `dispatch` has taken it apart before the handler runs. */
+  /** A single object used for all receipts. It can be reused because `dispatch` reads it before the handler runs. */
   private readonly receipt: Extract<Stimulus<V>, { kind: "receive" }>;
   private readonly draws: Draws | null;
   private readonly timers: Random;
@@ -75,14 +78,16 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private readonly copies: Copies<V>;
   private readonly slotOf: (record: RecordOf<V>) => Slot;
   private readonly requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
-  /** Whether a message may be on its way to several, or be kept by a listener to the trace: each receiver gets its own. */
+  /**
+   * Whether a message may have several receivers or be retained by a trace listener. If so, each receiver gets a copy.
+   */
   private isShared: boolean;
   private steps = 0;
-  /** Thrown by a listener to entries or events, so by no handler. */
+  /** Errors thrown by entry listeners or event listeners rather than by handlers. */
   private readonly thrownOutside = new WeakSet<object>();
-  /** Whose handler runs. */
+  /** The node whose handler is running. */
   stepping: SimulatedNode<V> | null = null;
-  /** Lets a node crash that crashes within its step. */
+  /** Crashes a node whose crash was requested during its step. */
   fall: ((node: SimulatedNode<V>) => void) | null = null;
 
   constructor(
@@ -117,23 +122,25 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     return this.inFlight === 0 && !pendingTimers.some((timer) => (this.running.get(timer) ?? 0) > 0);
   }
 
-  /** Listeners to entries and events hear of them in the midst of a step. @throws UsageError */
+  /**
+   * Checks that no step is in progress. Entry listeners and event listeners are called during a step.
+   * @throws UsageError if a step is in progress
+   */
   requireBetweenSteps(): void {
-    if (this.stepping !== null)
-      throw new UsageError("in-step", "expected nothing to be done to a simulation while a step is being taken");
+    if (this.stepping !== null) throw new UsageError("in-step", "expected no change to a simulation during a step");
   }
 
-  /** Makes an entry of the trace, if there is one. */
+  /** Adds an entry to the trace, if one is recorded. */
   record(entry: TraceEntry): void {
     this.trace?.(entry);
   }
 
-  /** Something that was done to a node or to its links, in words. */
+  /** Records a description of an action on a node or its links. */
   recordFault(node: SimulatedNode<V>, what: () => string): void {
     if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "fault", what: what() });
   }
 
-  /** The next happening up to `untilMs`. False when there is none. */
+  /** Handles the next event, if it occurs by `untilMs`. Returns false if there is none. */
   step(untilMs: number): boolean {
     const { queue, pool } = this;
     while (queue.next() <= untilMs && queue.size > 0) {
@@ -144,7 +151,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     return false;
   }
 
-  /** Whether nothing is left to happen: what waits at a node that stands still does not happen by itself. */
+  /** Whether no more events can occur. Stimuli in a paused node's queue do not count. */
   get isOver(): boolean {
     let isOver = true;
     this.queue.forEach((_at, slot) => {
@@ -153,7 +160,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     return isOver;
   }
 
-  /** What a crash leaves of what waits at a node. */
+  /** Discards the queue of a crashed node. */
   dropWaiting(node: SimulatedNode<V>): void {
     for (const slot of node.waiting ?? []) {
       const { kind, from, id } = this.pool.at(slot);
@@ -163,7 +170,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     node.waiting = null;
   }
 
-  /** A node takes up what waits, in `afterMs`. */
+  /** Makes a node take the next stimulus from its queue after `afterMs`. */
   occupy(node: SimulatedNode<V>, afterMs: number): void {
     node.isBusy = true;
     this.plan(this.now + afterMs, "turn", node, node.incarnation, node.self, "", null);
@@ -177,7 +184,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     this.handle(node, { kind: "start" });
   }
 
-  /** Now, or when the node has time for it. */
+  /** Runs the command now, or once the node is free. */
   command(node: SimulatedNode<V>, given: CommandOf<V>): void {
     const command = this.copies.command(given);
     if (node.isPaused || node.isBusy) this.wait(node, this.pool.take("command", node, 0, node.self, "", command));
@@ -191,7 +198,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     this.handle(node, { kind: "command", command: this.copies.command(command) });
   }
 
-  /** The node is to answer it. */
+  /** Opens a request, which the node must answer. */
   private open(node: SimulatedNode<V>, request: RequestId, command: CommandOf<V>): void {
     node.requests ??= new Map();
     requireFresh(request, node.requests.get(request));
@@ -199,14 +206,14 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     if (node.history.length > 0) node.history = this.histories.requested(node.history, command);
   }
 
-  /** True if something has happened that can be seen. */
+  /** Handles an event. Returns true if anything observable has happened. */
   private happen(slot: number, pending: Pending<V>): boolean {
     const { kind, number, node } = pending;
     if (kind === "arrival") {
       if (number !== node.incarnation || node.state === undefined) {
         this.lose(pending.from, node.self, pending.id, "crashed");
         this.pool.release(slot);
-        this.afterChange?.(); // It may have been the last on its way.
+        this.afterChange?.(); // This message may have been the last one in flight.
         return true;
       }
     } else if (kind === "turn") {
@@ -224,7 +231,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     return true;
   }
 
-  /** A timer that was cancelled or re-armed, or whose node has crashed. */
+  /** Whether the timer was canceled or rearmed, or its node has crashed. */
   private isStale({ kind, node, what, number }: Pending<V>): boolean {
     return kind === "timeout" && node.armed?.get(what as TimerOf<V>)?.number !== number;
   }
@@ -269,11 +276,11 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     } else this.obey(node, what as CommandOf<V>);
   }
 
-  /** Runs the handler of a stimulus at a node that is alive and has time. */
+  /** Runs the handler for a stimulus at a node that is alive and free. */
   private handle(node: SimulatedNode<V>, stimulus: Stimulus<V>): void {
     this.requireBetweenSteps();
     const { state } = node;
-    if (state === undefined) return; // A listener to the stimulus let the node crash.
+    if (state === undefined) return; // A trace listener crashed the node.
     if (this.work !== null) {
       this.draws?.next(`work ${node.self}`);
       const workMs = this.work();
@@ -295,7 +302,10 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     if (this.afterChange !== null) this.afterChange();
   }
 
-  /** @throws UsageError or InvariantViolation that names the node, the handler, the time and the seed, if the handler throws */
+  /**
+   * Runs the handler for a stimulus.
+   * @throws UsageError or InvariantViolation if the handler throws. The message gives the node, handler, time and seed.
+   */
   run(node: SimulatedNode<V>, state: StateOf<V>, stimulus: Stimulus<V>): void {
     try {
       dispatch(this.protocol, state, stimulus, node);
@@ -318,8 +328,8 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private recordView(node: SimulatedNode<V>, state: StateOf<V>): void {
     const shown = this.protocol.view(state, node.self);
     const difference = differenceOf(node.view, shown);
-    if (difference === "none" || difference === "log") return; // What is decided, events tell.
-    const view = clone(shown); // It may show a piece of the state.
+    if (difference === "none" || difference === "log") return; // Decided entries are already reported by events.
+    const view = clone(shown); // The view may share data with the state.
     node.view = view;
     const turned = difference === "standing" ? { state: clone(state) } : {};
     this.record({ at: this.now, node: node.self, kind: "view", view, ...turned });
@@ -352,7 +362,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   private post(from: SimulatedNode<V>, to: SimulatedNode<V>, message: MessageOf<V>): void {
-    if (from.struck !== null) return; // Within a broadcast.
+    if (from.struck !== null) return; // The node crashed within the broadcast.
     from.journal?.sync();
     const { trace } = this;
     let id = "";
@@ -360,11 +370,11 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
       id = `${from.self}${this.idMark}${++this.numbered}`;
       trace({ at: this.now, node: from.self, kind: "send", id, to: to.self, message });
     }
-    if (from === to) return this.carry(to, from.self, id, message, this.now); // It needs no network.
+    if (from === to) return this.carry(to, from.self, id, message, this.now); // A message to itself needs no network.
     this.sent.count(message);
     const link = this.network.link(from, to);
     this.draws?.next(`link ${from.self} ${to.self}`);
-    // Drawn first and in any case: what is lost changes no other message's delay.
+    // Always draw first, so that the loss of a message does not change the delays of other messages.
     const travelMs = link.carrier.travel();
     if (this.network.isCut(link, from, to)) return this.lose(from.self, to.self, id, "cut");
     if (link.carrier.isLost()) return this.lose(from.self, to.self, id, "dropped");
@@ -375,7 +385,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     this.carry(to, from.self, id, message, link.arrival(message, leaves, link.carrier.travelAgain()));
   }
 
-  /** A message will arrive, if its receiver lives that life until then. */
+  /** Schedules the arrival of a message. It arrives unless its receiver crashes first. */
   carry(
     to: SimulatedNode<V>,
     from: NodeId,
@@ -389,7 +399,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     this.plan(at, "arrival", to, life, from, id, message);
   }
 
-  /** When the last message arrives that is on its way between two nodes; 0 if none is. */
+  /** Returns when the last message in flight between two nodes arrives. 0 if no message is in flight. */
   latestArrival(from: SimulatedNode<V>, to: SimulatedNode<V>): number {
     let latest = 0;
     this.queue.forEach((at, slot) => {
@@ -432,10 +442,10 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   emit(node: SimulatedNode<V>, emitted: EventOf<V>, until?: Deadline<V>): void {
-    node.journal?.sync(); // Who sees it has waited for the disk.
+    node.journal?.sync(); // An event is emitted only once earlier records are durable.
     const event = clone(emitted);
     if (node.events === null)
-      node.events = [event]; // Takes a tenth of what an empty array takes that something is pushed to.
+      node.events = [event]; // An array literal takes a tenth of the memory that pushing to an empty array takes.
     else node.events.push(event);
     if (node.history.length > 0) node.history = this.histories.after(node.history, event);
     if (this.trace !== null)
@@ -463,7 +473,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "event", event: reply, request });
   }
 
-  // What is still to happen.
+  // Future events.
 
   private plan(
     at: number,
@@ -477,7 +487,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     this.queue.push(at, this.pool.take(kind, node, number, from, id, what));
   }
 
-  /** Ids of messages that are sent from now on are not those of the run that is continued. */
+  /** Continues a run. The ids of later messages differ from the ids of that run's messages. */
   continueFrom(at: number, idMark = `@${at}-`): void {
     this.now = at;
     this.idMark = idMark;

@@ -7,7 +7,7 @@ import { intoGroups, intoShape, type PartitionShape, type Separation } from "./l
 import type { SimulationOptions } from "./options.ts";
 import { simulation } from "./simulation.ts";
 
-/** Everybody sends numbers to whom it is told, and remembers which came when. */
+/** Nodes that send numbers to others on command, and remember the numbers they receive. */
 type Post = {
   state: { got: number[] };
   message: { type: "letter"; number: number };
@@ -42,7 +42,7 @@ const post: Protocol<Post> = {
 
 type Options = Partial<SimulationOptions<Post>>;
 
-/** A postbox at each node, and what came: number, receiver and time. */
+/** Starts the nodes, and records the deliveries: number, receiver and time. */
 function stage(options: Options, nodes = 2) {
   const came: [number: number, node: NodeId, at: number][] = [];
   const ids = Array.from({ length: nodes }, (_, i) => i);
@@ -69,7 +69,7 @@ const randomDelays: readonly Delay[] = [
 ];
 
 describe("the order of messages", () => {
-  it.each(randomDelays)("is kept on a FIFO link, whatever the delays: %j", (delayMs) => {
+  it.each(randomDelays)("is kept on a FIFO link with any delays: %j", (delayMs) => {
     fc.assert(
       fc.property(fc.nat(), (seed) => {
         const { sim, send, numbers } = stage({ delayMs, seed });
@@ -81,7 +81,7 @@ describe("the order of messages", () => {
     );
   });
 
-  it.each(randomDelays)("is not kept without FIFO, and nothing gets lost: %j", (delayMs) => {
+  it.each(randomDelays)("is not kept without FIFO, and nothing is lost: %j", (delayMs) => {
     const { sim, send, numbers } = stage({ delayMs, link: { order: "none" } });
     send(0, 1, 0, 50);
     sim.run();
@@ -107,7 +107,7 @@ describe("the order of messages", () => {
 });
 
 describe("links", () => {
-  it("have models of their own, each direction by itself", () => {
+  it("have separate models for each direction", () => {
     const { sim, send, came } = stage(
       {
         links: [
@@ -131,7 +131,7 @@ describe("links", () => {
     ]);
   });
 
-  it("lose about as many as their rate says; no loss and certain loss draw nothing", () => {
+  it("lose about as many messages as their rate says; certain loss and no loss draw no randomness", () => {
     const lost = (lossRate: number): number => {
       const { sim, send, numbers } = stage({ link: { lossRate } });
       send(0, 1, 0, 4_000);
@@ -142,7 +142,7 @@ describe("links", () => {
     expect(lost(0.25) / 4_000).toBeCloseTo(0.25, 1);
   });
 
-  it("deliver some messages twice, under one id, and count them once", () => {
+  it("deliver some messages twice, with one id, and count them once", () => {
     const ids: string[] = [];
     const { sim, send, numbers } = stage({
       delayMs: [1, 9],
@@ -158,7 +158,7 @@ describe("links", () => {
     expect(sim.messages.total).toBe(1_000);
   });
 
-  it("of limited bandwidth send one message after the other, as long as its JSON text takes", () => {
+  it("of limited bandwidth send one message after another, for as long as its JSON text takes", () => {
     const bytes = JSON.stringify({ type: "letter", number: 0 }).length;
     const { sim, send, came } = stage({ delayMs: 100, link: { bytesPerMs: 2 } }, 3);
     send(0, 1, 0, 3);
@@ -172,7 +172,7 @@ describe("links", () => {
     ]);
   });
 
-  it("a message to oneself takes no time and no network, and is not counted", () => {
+  it("a message of a node to itself takes no time and no network, and is not counted", () => {
     const { sim, send, came } = stage({ link: { lossRate: 1 } });
     send(0, 0, 5);
     sim.run();
@@ -181,10 +181,10 @@ describe("links", () => {
 });
 
 describe("processing time", () => {
-  it("lets what comes meanwhile wait in order, and what is sent leave at the end of it", () => {
+  it("queues stimuli in order meanwhile, and sends messages at the end", () => {
     const { sim, send, came } = stage({ processingMs: 7 }, 3);
-    send(0, 1, 0, 3); // Node 0 is busy until 7.
-    send(0, 2, 9); // Taken up at 7, done at 14.
+    send(0, 1, 0, 3); // Node 0 is busy until 7 ms.
+    send(0, 2, 9); // This command starts at 7 ms and finishes at 14 ms.
     sim.run();
     expect(came).toEqual([
       [0, 1, 17],
@@ -194,7 +194,7 @@ describe("processing time", () => {
     ]);
   });
 
-  it("is drawn from a stream of its own", () => {
+  it("is drawn from a separate random stream", () => {
     const times = (processingMs: Delay): number[] => {
       const { sim, send, came } = stage({ delayMs: [10, 20], link: { order: "none" }, processingMs });
       send(0, 1, 0);
@@ -224,7 +224,7 @@ describe("chance", () => {
     const changed = arrivals(options);
     let sooner = 0;
     for (const [number, at] of changed) {
-      // A second arrival may be the first.
+      // The second copy may arrive first.
       if (at < (plain.get(number) as number)) sooner += 1;
       else expect(at).toBe(plain.get(number));
     }
@@ -250,13 +250,13 @@ describe("a wrong link", () => {
     [{ lossRate: "often" }, 'expected the link from 0 to 1.lossRate to be a number from 0 to 1, got "often"'],
     [{ bytesPerMs: 0 }, "expected the link from 0 to 1.bytesPerMs to be a number > 0, got 0"],
     [{ lossrate: 1 }, "expected the link from 0 to 1.lossrate to be absent, got 1"],
-  ])("%j is refused", (model, complaint) => {
+  ])("%j is rejected", (model, complaint) => {
     expect(() => stage({}).sim.setLink(0, 1, model)).toThrow(complaint);
   });
 });
 
 const same = (node: number): number => node;
-/** Whom each node reaches, itself included. */
+/** Returns the nodes that each node reaches, including itself. */
 const reach = (count: number, separation: Separation): number[][] =>
   Array.from({ length: count }, (_, from) =>
     Array.from({ length: count }, (_, to) => to).filter((to) => to === from || !separation(from, to)),
@@ -264,7 +264,7 @@ const reach = (count: number, separation: Separation): number[][] =>
 const shaped = (count: number, shape: PartitionShape): number[][] => reach(count, intoShape(count, shape, same));
 
 describe("partitions", () => {
-  it("into groups: everybody reaches its own, and those in no group each other", () => {
+  it("into groups: each node reaches its own group, and nodes in no group reach each other", () => {
     expect(reach(6, intoGroups(6, [[0, 3], [4]], same))).toEqual([
       [0, 3],
       [1, 2, 5],
@@ -292,7 +292,7 @@ describe("partitions", () => {
     ]);
   });
 
-  it("a ring of majorities: everybody reaches a majority, both ways, no two the same, nobody everybody", () => {
+  it("a majority ring: each node reaches a different majority in both directions, and none reaches all", () => {
     fc.assert(
       fc.property(fc.integer({ min: 4, max: 40 }), (count) => {
         const reached = shaped(count, { shape: "majority-ring" });
@@ -313,11 +313,11 @@ describe("partitions", () => {
       { shape: "star" } as unknown as PartitionShape,
       `expected the partition's shape to be one-way, bridge or majority-ring, got "star"`,
     ],
-  ])("refuses, for %i nodes, %j", (count, shape, complaint) => {
+  ])("rejects, for %i nodes, %j", (count, shape, complaint) => {
     expect(() => intoShape(count, shape, same)).toThrow(complaint);
   });
 
-  it("refuses groups with a node in common", () => {
+  it("rejects groups with a node in common", () => {
     expect(() => intoGroups(3, [[0, 1], [1]], same)).toThrow("expected the groups to be without a node in common");
   });
 });

@@ -1,4 +1,4 @@
-/** Links between nodes: what they do to a message, and which are cut. */
+/** Links between nodes, their effects on messages, and cuts. */
 
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -6,7 +6,7 @@ import type { Random } from "../core/random.ts";
 import { type LinkModel, requireLinkModel } from "../trace/link-model.ts";
 import { type Sampler, sampler } from "./delay.ts";
 
-/** What is true of a link of which nothing else is said. */
+/** The default link model. */
 export const plainLink: Omit<LinkModel, "delay"> = {
   lossRate: 0,
   duplicateRate: 0,
@@ -14,28 +14,32 @@ export const plainLink: Omit<LinkModel, "delay"> = {
   bytesPerMs: Number.POSITIVE_INFINITY,
 };
 
-/** One seeded stream per purpose: what one of them draws moves nothing in the others. */
+/** Random sources, one seeded stream per purpose, so that draws for one purpose do not affect the others. */
 export interface LinkChance {
   readonly delays: Random;
   readonly losses: Random;
   readonly duplicates: Random;
 }
 
-/** A link model that is ready to draw from. Links of the same model share it. */
+/** A link model with its random sources. Links with the same model share one carrier. */
 export interface Carrier {
   readonly model: LinkModel;
-  /** Whether a message may have to wait for those before it. Not where all of them travel equally long anyway. */
+  /** Whether a message may have to wait for earlier ones. False if all messages have the same delay anyway. */
   readonly mayQueue: boolean;
   readonly travel: Sampler;
-  /** How long the second arrival of a message travels. */
+  /** The delay of the second copy of a duplicated message. */
   readonly travelAgain: Sampler;
   isLost(): boolean;
   isDuplicated(): boolean;
-  /** How long it takes to put the message on the link. */
+  /** Returns how long it takes the sender to put the message on the link. */
   sendingMs(message: unknown): number;
 }
 
-/** @throws UsageError for a model that is none, naming it `name`. */
+/**
+ * Creates a carrier.
+ * @param name the name of the model in error messages.
+ * @throws UsageError if the model is invalid
+ */
 export function carrier(model: LinkModel, chance: LinkChance, name: string): Carrier {
   requireLinkModel(model, name);
   const { delay, lossRate, duplicateRate, bytesPerMs } = model;
@@ -51,22 +55,28 @@ export function carrier(model: LinkModel, chance: LinkChance, name: string): Car
   };
 }
 
-/** What is certain draws nothing. */
+/**
+ * Returns a function that draws whether an event with the given rate occurs. For a rate of 0 or 1, it draws no random
+ * numbers.
+ */
 function draws(rate: number, source: Random): () => boolean {
   if (rate === 0 || rate === 1) return () => rate === 1;
   return () => source.between(0, 1) < rate;
 }
 
-/** One direction between two nodes, and what is on it. Where no message waits for another, many pairs share one. */
+/**
+ * One direction of a link between two nodes, with the messages on it. If messages never wait for each other, many pairs
+ * of nodes share one object.
+ */
 export class Link {
   isCut = false;
-  /** Until when it is busy sending. */
+  /** The time at which the link finishes sending. */
   #freeAt = 0;
   #lastArrival = 0;
 
   constructor(public carrier: Carrier) {}
 
-  /** When `message` arrives that leaves at `leaves` and travels so long. */
+  /** Returns the arrival time of `message`, given its departure time and its travel time. */
   arrival(message: unknown, leaves: number, travelMs: number): number {
     if (!this.carrier.mayQueue && leaves + travelMs >= this.#lastArrival) return leaves + travelMs;
     this.#freeAt = Math.max(leaves, this.#freeAt) + this.carrier.sendingMs(message);
@@ -76,17 +86,20 @@ export class Link {
     return this.#lastArrival;
   }
 
-  /** Something that is on its way already will arrive at `at`. */
+  /** Records that a message already in flight will arrive at `at`. */
   expect(at: number): void {
     this.#lastArrival = Math.max(at, this.#lastArrival);
   }
 }
 
-/** The links that lead away from one node, by the places of the receivers. Most nodes speak to the same one again and again. */
+/**
+ * One node's outgoing links, keyed by the receivers' indexes. Most nodes send to the same receiver repeatedly, so the
+ * most recently used link is cached.
+ */
 export class Outgoing {
   #lastPlace = -1;
   #last: Link | null = null;
-  /** Made for the second link. */
+  /** All links. The map is created when the second link is added. */
   #all: Map<number, Link> | null = null;
 
   get(place: number): Link | null {
@@ -110,19 +123,31 @@ export class Outgoing {
   }
 }
 
-/** Which node hears which in a partition that is not simply one into groups. */
+/** A partition that does not simply divide nodes into groups. */
 export type PartitionShape =
-  /** Nothing that `from` sends to `to` arrives; the other way it does. */
+  /** Messages from `from` to `to` are lost. The other direction works. */
   | { readonly shape: "one-way"; readonly from: readonly NodeId[]; readonly to: readonly NodeId[] }
-  /** Two halves, lower and higher ids, that only `bridge` connects. By default that is the node in the middle. */
+  /**
+   * The nodes form two halves, one with lower and one with higher ids, that are connected only by `bridge`. Default:
+   * the node in the middle.
+   */
   | { readonly shape: "bridge"; readonly bridge?: NodeId }
-  /** On a ring by id, everybody hears its neighbours: a majority, and no two the same. At least 4 nodes. */
+  /**
+   * The nodes form a ring by id, and each node can reach its neighbors on both sides. Each node can reach a majority,
+   * but a different one. Requires at least 4 nodes.
+   */
   | { readonly shape: "majority-ring" };
 
-/** Whether a message between two nodes is lost. Nodes are known by their places among all ids, ascending. */
+/**
+ * A function that returns whether messages between two nodes are lost. Nodes are identified by their indexes among all
+ * ids in ascending order.
+ */
 export type Separation = (from: number, to: number) => boolean;
 
-/** Nothing passes between groups. Nodes in no group form one of their own. @throws UsageError for a node in two groups. */
+/**
+ * Separates groups: no message passes between them. Nodes that are not in any group form a group of their own.
+ * @throws UsageError if a node is in two groups
+ */
 export function intoGroups(
   count: number,
   groups: readonly (readonly NodeId[])[],
@@ -140,7 +165,7 @@ export function intoGroups(
   return (from, to) => groupOf[from] !== groupOf[to];
 }
 
-/** @throws UsageError for a shape that these nodes cannot take. */
+/** Separates nodes as defined by the shape. @throws UsageError if these nodes cannot form the shape */
 export function intoShape(count: number, shape: PartitionShape, placeOf: (node: NodeId) => number): Separation {
   switch (shape.shape) {
     case "one-way": {
@@ -150,7 +175,7 @@ export function intoShape(count: number, shape: PartitionShape, placeOf: (node: 
     }
     case "bridge": {
       const bridge = shape.bridge === undefined ? count >> 1 : placeOf(shape.bridge);
-      // The bridge is in neither half, so the halves are equal or differ by one.
+      // The bridge is in neither half, so the sizes of the halves differ by at most one.
       const isLower = (place: number): boolean => (place < bridge ? place : place - 1) < count >> 1;
       return (from, to) => from !== bridge && to !== bridge && isLower(from) !== isLower(to);
     }

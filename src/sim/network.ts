@@ -1,4 +1,4 @@
-/** All links of a simulation, and which of them are cut. */
+/** The network of a simulation: all links and their cuts. */
 import type { Vocabulary } from "../core/protocol.ts";
 import type { LinkModel } from "../trace/link-model.ts";
 import { type Carrier, carrier, Link, type LinkChance, Outgoing, plainLink, type Separation } from "./links.ts";
@@ -7,13 +7,16 @@ import type { SimulatedNode } from "./simulated-node.ts";
 
 export interface Network<V extends Vocabulary> {
   link(from: SimulatedNode<V>, to: SimulatedNode<V>): Link;
-  /** Whether nothing passes on this link. */
+  /** Whether the link is cut, either directly or by a partition. */
   isCut(link: Link, from: SimulatedNode<V>, to: SimulatedNode<V>): boolean;
   cut(from: SimulatedNode<V>, to: SimulatedNode<V>): void;
   mend(from: SimulatedNode<V>, to: SimulatedNode<V>): void;
   separate(separation: Separation): void;
   heal(): void;
-  /** `latestArrival`: of what is on its way from `from` to `to`. @throws UsageError */
+  /**
+   * Changes a link's model. `latestArrival`: when the last message in flight from `from` to `to` arrives.
+   * @throws UsageError if the model is invalid
+   */
   setLink(
     from: SimulatedNode<V>,
     to: SimulatedNode<V>,
@@ -23,10 +26,13 @@ export interface Network<V extends Vocabulary> {
   ): void;
 }
 
-/** @throws UsageError for a model that is none. */
+/** Creates the links of a simulation. @throws UsageError if a model is invalid */
 export function network<V extends Vocabulary>(options: SimulationOptions<V>, chance: LinkChance): Network<V> {
   const usual: Carrier = carrier({ delay: options.delayMs, ...plainLink, ...options.link }, chance, "link");
-  /** Serves every pair of which nothing else is known, where no message waits for another. */
+  /**
+   * If messages never wait for each other, the link shared by all pairs of nodes that have no link of their own.
+   * Otherwise null.
+   */
   const shared = usual.mayQueue ? null : new Link(usual);
   const cuts = new Set<Link>();
   let separation: Separation | null = null;

@@ -1,4 +1,4 @@
-/** What a simulation is told when it is made. */
+/** The options of a simulation. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { EventOf, NodeId, Protocol, Vocabulary } from "../core/protocol.ts";
 import type { ByzantineBehaviour } from "../protocols/byzantine.ts";
@@ -18,34 +18,46 @@ import type { TraceEntry } from "../trace/entry.ts";
 import { type Delay, type LinkModel, requireDelay } from "../trace/link-model.ts";
 import { Draws } from "./draws.ts";
 
+/** Options of `simulation`. */
 export interface SimulationOptions<V extends Vocabulary> {
+  /** The protocol that every node runs. */
   readonly protocol: Protocol<V>;
+  /** The ids of all nodes. All nodes are down until they are started with `start` or `wake`. */
   readonly nodes: readonly NodeId[];
-  /** An integer from 0 to 2³² − 1. */
+  /** The seed of all random choices, an integer from 0 to 2³² − 1. Equal seeds and options give equal runs. */
   readonly seed: number;
-  /** How long a message travels, on every link unless `link` or `links` say otherwise. */
+  /** How long messages take to arrive, in milliseconds, unless `link` or `links` sets another delay. */
   readonly delayMs: Delay;
-  /** What else is true of every link. Unless said, links lose and duplicate nothing, keep the order and have no rate. */
+  /**
+   * The model of every link. By default, links keep messages in order, do not lose or duplicate them, and have
+   * unlimited bandwidth.
+   */
   readonly link?: Partial<LinkModel>;
-  /** What is true of one link; the last that speaks of it counts. */
+  /** Models of individual links. If a link is listed twice, the last model applies. */
   readonly links?: readonly ({ readonly from: NodeId; readonly to: NodeId } & Partial<LinkModel>)[];
-  /** How long a node is busy with one stimulus: what it sends leaves when it is done, and other stimuli wait in order. */
+  /**
+   * How long a node is busy with one stimulus, in milliseconds. Its messages leave at the end of that time, and other
+   * stimuli wait in order.
+   */
   readonly processingMs?: Delay;
-  /** How long it takes until a journalled record is durable, unless the node sends, emits or answers something before. 0 by default. */
+  /**
+   * How long it takes until a record becomes durable, in milliseconds. A record becomes durable earlier if the node
+   * sends, emits or answers something before then. Default: 0.
+   */
   readonly syncMs?: number;
-  /** Receives every entry of the trace. Without it, none is made. */
+  /** Receives every entry of the trace. If omitted, the simulation creates no entries. */
   readonly trace?: (entry: TraceEntry<V>) => void;
-  /** Receives what nodes emit, as it happens. */
+  /** Receives the events that nodes emit, as they happen. */
   readonly onEvent?: (at: number, node: NodeId, event: EventOf<V>) => void;
-  /** When properties are looked at: `at the end` is faster, and only `verdict()` looks. */
+  /** When properties are evaluated. `at the end` is faster: only `verdict()` evaluates them. Default: `every step`. */
   readonly properties?: "every step" | "at the end";
-  /** Nodes that lie, and how. The properties then speak of the others alone. */
+  /** The Byzantine nodes and the behavior of each. If there are any, properties concern only the other nodes. */
   readonly byzantine?: ReadonlyMap<NodeId, ByzantineBehaviour>;
-  /** Keeps what is drawn, and draws alike what another run has drawn on the same occasion. */
+  /** Records the random draws, and repeats another run's draws on the same occasions. */
   readonly draws?: Draws;
 }
 
-/** What it is made of is looked at where it is used, and refused there in its own words. */
+/** Accepts any value. The code that uses the option validates it and produces more specific messages. */
 const anything: Rule = { wanted: "anything", accepts: () => true };
 
 const rules: Rules<SimulationOptions<Vocabulary>> = {
@@ -67,10 +79,13 @@ const rules: Rules<SimulationOptions<Vocabulary>> = {
   onEvent: callback,
   properties: oneOf("every step", "at the end"),
   draws: { wanted: "the draws of a run", accepts: (value) => value instanceof Draws },
-  byzantine: { wanted: "a Map of nodes to what they do", accepts: (value) => value instanceof Map },
+  byzantine: { wanted: "a Map from node to behavior", accepts: (value) => value instanceof Map },
 };
 
-/** Refuses what is unknown or out of range. Links are looked at where they are made. @throws UsageError */
+/**
+ * Rejects unknown options and out-of-range values. Links are validated when they are created.
+ * @throws UsageError if an option is invalid
+ */
 export function requireSimulationOptions<V extends Vocabulary>(options: SimulationOptions<V>): void {
   requireOptions("simulation", options, rules);
   const { nodes, delayMs, processingMs = 0, byzantine } = options;

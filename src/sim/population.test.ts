@@ -4,7 +4,7 @@ import { peersOf } from "./population.ts";
 const ids = (count: number): number[] => Array.from({ length: count }, (_, i) => 2 * i);
 
 describe("peers", () => {
-  it.each([1, 3, 5_000])("of %i nodes are all but the node itself, in order", (count) => {
+  it.each([1, 3, 5_000])("of %i nodes are all other nodes, in order", (count) => {
     for (const place of [0, count >> 1, count - 1]) {
       const peers = peersOf(ids(count), place);
       const wanted = ids(count).filter((_, i) => i !== place);

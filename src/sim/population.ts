@@ -1,19 +1,19 @@
-/** The nodes of a simulation, by id and by place, and who of them is alive. */
+/** The nodes of a simulation, by id and by index, and whether they are alive. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, StateOf, Vocabulary, World } from "../core/protocol.ts";
 import type { Remembered } from "../trace/histories.ts";
 import { type Effects, SimulatedNode } from "./simulated-node.ts";
 
 export class Population<V extends Vocabulary> {
-  /** Ascending. A node's place is that of its id here. */
+  /** The ids, in ascending order. A node's place is the index of its id in this list. */
   readonly ids: readonly NodeId[];
-  /** By place. */
+  /** The nodes, ordered by place. */
   readonly nodes: readonly SimulatedNode<V>[];
   readonly world: World<StateOf<V>>;
-  /** Null where ids have no gaps, so that the lowest tells the places of all. */
+  /** The place of each id. Null if the ids have no gaps, because the lowest id then determines all places. */
   private readonly places: ReadonlyMap<NodeId, number> | null;
   private readonly lowest: NodeId;
-  /** Null when it has to be looked up again. */
+  /** The ids of the alive nodes. Null if they must be recomputed. */
   private alive: readonly NodeId[] | null = null;
 
   constructor(named: readonly NodeId[], effects: Effects<V>, history: Remembered) {
@@ -22,7 +22,7 @@ export class Population<V extends Vocabulary> {
     const hasGaps = (this.ids.at(-1) ?? 0) - this.lowest !== this.ids.length - 1;
     this.places = hasGaps ? new Map(this.ids.map((id, place) => [id, place])) : null;
     const nodes = new Array<SimulatedNode<V>>(named.length);
-    // In the order in which they were named: neighbours of a large ring then lie side by side in memory.
+    // Create the nodes in the given order, so that neighbors in a large ring are adjacent in memory.
     for (const id of named) nodes[this.placeOf(id)] = new SimulatedNode<V>(id, this.placeOf(id), effects);
     if (history.length > 0) for (const node of nodes) node.history = history;
     this.nodes = nodes;
@@ -33,13 +33,13 @@ export class Population<V extends Vocabulary> {
     return this.places === null ? id - this.lowest : (this.places.get(id) ?? -1);
   }
 
-  /** Null if it is none of the nodes. */
+  /** Returns a node. Null if there is no such node. */
   find(id: NodeId): SimulatedNode<V> | null {
     const place = this.placeOf(id);
     return (place >= 0 ? this.nodes[place] : undefined) ?? null;
   }
 
-  /** @throws UsageError unless it is one of the nodes. */
+  /** Returns a node. @throws UsageError if there is no such node */
   node(id: NodeId): SimulatedNode<V> {
     const found = this.find(id);
     if (found !== null) return found;
@@ -47,7 +47,7 @@ export class Population<V extends Vocabulary> {
     throw new UsageError("unknown-node", unexpected("the node", `one of ${known}`, id));
   }
 
-  /** @throws UsageError unless it is alive. */
+  /** Returns an alive node. @throws UsageError if the node is not alive */
   aliveNode(id: NodeId): SimulatedNode<V> & { state: StateOf<V> } {
     const found = this.node(id);
     if (found.state === undefined)
@@ -55,20 +55,20 @@ export class Population<V extends Vocabulary> {
     return found as SimulatedNode<V> & { state: StateOf<V> };
   }
 
-  /** Undefined: it is down. */
+  /** Sets a node's state. Undefined means that the node is down. */
   setState(node: SimulatedNode<V>, state: StateOf<V> | undefined): void {
     node.state = state;
     this.alive = null;
   }
 
-  /** Ascending. */
+  /** The ids of the alive nodes, in ascending order. */
   get aliveIds(): readonly NodeId[] {
     this.alive ??= this.nodes.filter(({ state }) => state !== undefined).map(({ self }) => self);
     return this.alive;
   }
 }
 
-/** What properties see of a population. They may pass `state` on by itself. */
+/** A population as seen by properties. `state` must also work when a property passes it on as a function. */
 class SeenByProperties<V extends Vocabulary> implements World<StateOf<V>> {
   readonly nodes: readonly NodeId[];
   readonly state: (id: NodeId) => StateOf<V>;
@@ -87,15 +87,18 @@ class SeenByProperties<V extends Vocabulary> implements World<StateOf<V>> {
   }
 }
 
-/** Beyond so many nodes, a list for each would take more memory than everything else together. */
+/**
+ * The maximum number of nodes for which each node has its own list of peers. Beyond it, one list per node would take
+ * more memory than everything else combined.
+ */
 const MANY_NODES = 1_000;
 
-/** The peers of the node that stands at `place` among all, which are `ids`. */
+/** Returns the peers of the node at index `place` in `ids`, the list of all nodes. */
 export function peersOf(ids: readonly NodeId[], place: number): readonly NodeId[] {
   return ids.length <= MANY_NODES ? ids.toSpliced(place, 1) : viewWithout(ids, place);
 }
 
-/** Reads like an array, and skips one place of the array that it looks into. */
+/** Returns an object that behaves like an array, but skips one index of the underlying array. */
 function viewWithout(ids: readonly NodeId[], place: number): readonly NodeId[] {
   const length = ids.length - 1;
   const indexOf = (key: string | symbol): number =>
@@ -111,7 +114,7 @@ function viewWithout(ids: readonly NodeId[], place: number): readonly NodeId[] {
   });
 }
 
-/** By halves: the ids ascend. */
+/** Whether an id is in the list. The ids are in ascending order, so binary search is used. */
 function isAmong(ids: readonly NodeId[], id: NodeId): boolean {
   let [from, to] = [0, ids.length];
   while (from < to) {

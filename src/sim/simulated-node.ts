@@ -1,4 +1,4 @@
-/** One node of a simulation: what it is given as `ctx`, and what the simulator knows of it. */
+/** A node in a simulation: its `ctx`, and the simulator's data about the node. */
 import type {
   Context,
   Deadline,
@@ -22,7 +22,7 @@ import type { Remembered } from "../trace/histories.ts";
 import type { CrashFate, Journal } from "./journal.ts";
 import type { Outgoing } from "./links.ts";
 
-/** What handlers do through `ctx`, with the node that does it. */
+/** The effects of handlers. Each function takes the node that causes the effect. */
 export interface Effects<V extends Vocabulary> {
   peers(node: SimulatedNode<V>): readonly NodeId[];
   send(node: SimulatedNode<V>, to: NodeId, message: MessageOf<V>): void;
@@ -36,13 +36,16 @@ export interface Effects<V extends Vocabulary> {
   reply(node: SimulatedNode<V>, request: RequestId, reply: ReplyOf<V>): void;
 }
 
-/** A timer that runs. An event that carries another number than its last arming is stale. */
+/** A running timer. A timeout event with a different number is stale. */
 export interface Arming {
   readonly number: number;
   readonly at: number;
 }
 
-/** What is left of a handler in whose midst its node crashes: it runs to its end, and nothing comes of it. */
+/**
+ * Effects that do nothing, for a node that crashes in the middle of a handler: the handler runs to completion without
+ * any effect.
+ */
 const nothing: Effects<never> = {
   peers: () => [],
   send: () => undefined,
@@ -56,41 +59,41 @@ const nothing: Effects<never> = {
   reply: () => undefined,
 };
 
-/** A class, and what is seldom needed is made when it is: there may be a million of these. */
+/** A simulated node. It is a class with lazily created fields, because there may be a million nodes. */
 export class SimulatedNode<V extends Vocabulary> implements Context<V> {
-  /** Undefined while the node is down. */
+  /** The state. Undefined while the node is down. */
   state: StateOf<V> | undefined = undefined;
   incarnation = 0;
   isPaused = false;
-  /** Working on a stimulus, or about to take up the next one that waits. */
+  /** Whether the node is handling a stimulus or is about to take the next one from the queue. */
   isBusy = false;
-  /** Its links, where they are not all alike. */
+  /** The node's outgoing links. Null if all links are alike. */
   outgoing: Outgoing | null = null;
   journal: Journal<RecordOf<V>> | null = null;
   armed: Map<TimerOf<V>, Arming> | null = null;
-  /** When what it sends now leaves. */
+  /** The time when messages sent now will leave. */
   doneAt = 0;
-  /** How fast its clock goes. */
+  /** The speed of the node's clock relative to the others. */
   rate = 1;
   events: EventOf<V>[] | null = null;
   replies: Answer<V>[] | null = null;
-  /** What has become of what it is to answer, in all its lives. */
+  /** The status of the node's requests, including those made before a crash. */
   requests: Map<RequestId, RequestStatus> | null = null;
-  /** What has come while it was paused or busy, as slots of the simulation. */
+  /** Stimuli that arrived while the node was paused or busy, as slots of the `PendingPool`. */
   waiting: number[] | null = null;
-  /** What properties remember of it, whatever has become of it since. */
+  /** The histories that properties keep for the node. They survive crashes. */
   history: Remembered = [];
-  /** The last view that was traced. */
+  /** The most recent view in the trace. */
   view: View | null = null;
-  /** It crashes within the step that it is taking, and what becomes of its journal. */
+  /** What happens to the journal, if the node crashes within its current step. Otherwise null. */
   struck: CrashFate | null = null;
-  /** In the step that it is taking. */
+  /** The number of effects so far in the current step. */
   effectCount = 0;
   private knownPeers: readonly NodeId[] | null = null;
 
   constructor(
     readonly self: NodeId,
-    /** Among all nodes, ascending by id. */
+    /** The node's index among all nodes in ascending order of id. */
     readonly place: number,
     private readonly effects: Effects<V>,
   ) {}

@@ -7,7 +7,7 @@ import { ipMulticast } from "../protocols/multicast/ip-multicast/ip-multicast.ts
 import type { TraceEntry } from "../trace/entry.ts";
 import { patience, simulation } from "./simulation.ts";
 
-/** Sends numbers to everybody, a few at a time, with random pauses. */
+/** Sends numbers to all nodes, a few at a time, with random pauses. */
 type Counting = {
   state: { sent: number; got: { from: number; count: number }[] };
   message: { type: "count"; count: number };
@@ -40,7 +40,7 @@ const counting: Protocol<Counting> = {
   properties: [
     {
       name: "few",
-      claim: "nobody sends over 15",
+      claim: "no node sends over 15",
       when: "always",
       holds: ({ alive, state }) => alive.every((node) => state(node).sent <= 15),
     },
@@ -64,7 +64,7 @@ function run(seed: number): { lines: string[]; entries: TraceEntry<Counting>[]; 
 const build = (seed: number, entries: TraceEntry<Counting>[]) =>
   simulation({ protocol: counting, nodes: [0, 1, 2], seed, delayMs: [1, 30], trace: (entry) => entries.push(entry) });
 
-/** Writes rounds down, and can write them down as their sum. */
+/** A protocol that journals rounds, and can compact them into their sum. */
 type Bookkeeping = {
   state: { rounds: number[] };
   command: { type: "note"; round: number } | { type: "sum" } | { type: "list"; rounds: number[] };
@@ -121,7 +121,7 @@ describe("the simulator", () => {
     expect(run(1).lines).not.toEqual(run(2).lines);
   });
 
-  it("delivers what one node sends another in order, once, and nothing of before a crash after it", () => {
+  it("delivers messages between two nodes in order, once, and none from before a crash after it", () => {
     fc.assert(
       fc.property(fc.nat(), (seed) => {
         const { entries, sim } = run(seed);
@@ -131,7 +131,7 @@ describe("the simulator", () => {
               .state(node)
               .got.filter((each) => each.from === from)
               .map(({ count }) => count);
-            // A restarted sender counts from 1 again; within a run of it, order and no repetition.
+            // A restarted sender counts from 1 again. Within each incarnation, numbers are in order without repetition.
             const runs = counts.reduce((drops, count, i) => drops + (count <= (counts[i - 1] ?? 0) ? 1 : 0), 1);
             expect(runs).toBeLessThanOrEqual(from === 1 ? 2 : 1);
           }
@@ -145,7 +145,7 @@ describe("the simulator", () => {
     );
   });
 
-  it("keeps virtual time: entries never go back, and a finite run ends on its mark", () => {
+  it("keeps virtual time: entries never go back, and a finite run ends at the given time", () => {
     const { entries } = run(4);
     expect(entries.every((entry, i) => i === 0 || entry.at >= (entries[i - 1] as TraceEntry<Counting>).at)).toBe(true);
     const sim = build(4, []);
@@ -156,10 +156,10 @@ describe("the simulator", () => {
   it("checks properties after every step and keeps the first violation of each", () => {
     const { sim } = run(9);
     expect(sim.violations).toHaveLength(1);
-    expect(sim.violations[0]).toMatchObject({ property: "few", claim: "nobody sends over 15" });
+    expect(sim.violations[0]).toMatchObject({ property: "few", claim: "no node sends over 15" });
   });
 
-  it("forgets a cancelled timer", () => {
+  it("drops a cancelled timer", () => {
     const sim = build(5, []);
     sim.start(0);
     sim.wake(1);
@@ -169,7 +169,7 @@ describe("the simulator", () => {
     expect(sim.messages.total).toBe(0);
   });
 
-  it("comes to rest when the last message on its way is lost", () => {
+  it("becomes quiescent when the last message in flight is lost", () => {
     const sim = simulation<Counting>({
       protocol: {
         ...counting,
@@ -207,7 +207,7 @@ describe("the simulator", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("what is said to all is one datagram where one reaches all others, and as many messages as there are others", () => {
+  it("counts a broadcast as one datagram if datagrams reach all others, and as one message per receiver", () => {
     const sim = simulation({ protocol: ipMulticast(), nodes: [0, 1, 2, 3], seed: 1, delayMs: 1 });
     for (const node of [0, 1, 2, 3]) sim.wake(node);
     sim.command(0, { type: "send", payload: "to all" });
@@ -221,10 +221,10 @@ describe("the simulator", () => {
     for (const node of [0, 1, 2, 3]) others.wake(node);
     others.command(0, { type: "call" });
     others.run();
-    expect(others.datagrams).toBe(others.messages.total); // To one at a time.
+    expect(others.datagrams).toBe(others.messages.total); // Each datagram has one receiver.
   });
 
-  it("what is sent to a crashed node is lost, though it is back when that would arrive; a node that has never run gets it", () => {
+  it("a message to a crashed node is lost even if the node recovers first; a node that never ran receives it", () => {
     const entries: TraceEntry<Counting>[] = [];
     const sim = simulation({
       protocol: counting,
@@ -246,7 +246,7 @@ describe("the simulator", () => {
     expect(entries.some((entry) => entry.kind === "lost" && entry.node === 1 && entry.why === "crashed")).toBe(true);
   });
 
-  it("says what is wrong with a wrong order", () => {
+  it("describes invalid commands", () => {
     const sim = build(1, []);
     expect(() => sim.crash(0)).toThrow("expected node 0 to be alive, but it has crashed");
     sim.start(0);
@@ -257,7 +257,7 @@ describe("the simulator", () => {
   describe("keeps a journal for each node", () => {
     const rounds = (sim: ReturnType<typeof bookkeeping>) => sim.world.state(0).rounds;
 
-    it("that compacting replaces", () => {
+    it("replaces records on compaction", () => {
       const sim = bookkeeping();
       for (const round of [3, 1]) sim.command(0, { type: "note", round });
       sim.command(0, { type: "sum" });
@@ -267,7 +267,7 @@ describe("the simulator", () => {
       expect(rounds(sim)).toEqual([4, 5]);
     });
 
-    it("that later changes of the state do not reach", () => {
+    it("is unaffected by later changes of the state", () => {
       const sim = bookkeeping();
       sim.command(0, { type: "list", rounds: [1, 2] });
       sim.command(0, { type: "note", round: 3 });
@@ -281,17 +281,17 @@ describe("the simulator", () => {
   });
 });
 
-describe("the patience with a run", () => {
-  it("ends where it does not come to rest", () => {
+describe("the limit of steps in a run", () => {
+  it("stops a run that never becomes quiescent", () => {
     const happened = patience(3, Number.POSITIVE_INFINITY, 2);
     happened();
     happened();
     expect(happened).toThrow(
-      "expected the run to come to rest within 2 happenings, but it goes on: say when it ends, with until in a scenario, --until on the command line or run(untilMs) in code",
+      "expected the run to become idle within 2 events, but it continues: set when it ends, with until in a scenario, --until on the command line or run(untilMs) in code",
     );
   });
 
-  it("has no end where the run has one", () => {
+  it("does not apply if the run has an end time", () => {
     const happened = patience(3, 100, 2);
     for (let i = 0; i < 10; i++) expect(happened).not.toThrow();
   });

@@ -1,7 +1,7 @@
 /**
- * The deterministic simulator: the same handlers as on real processes, in virtual time. Equal options give equal runs,
- * to the byte. A crash loses the node's state, its timers and what is on its way to it, and keeps its journal unless
- * told otherwise. Properties are looked at after every step and every loss, unless told otherwise.
+ * The deterministic simulator, which runs the same handlers as real processes but in virtual time. Equal options give
+ * exactly equal runs, byte for byte. A crash loses the node's state, its timers and the messages in flight to it, but
+ * by default not its journal. By default, properties are evaluated after every step and every loss.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { clone } from "../core/plain.ts";
@@ -19,93 +19,132 @@ import { intoGroups, intoShape, type PartitionShape, type Separation } from "./l
 import { requireSimulationOptions, type SimulationOptions } from "./options.ts";
 import type { SimulatedNode } from "./simulated-node.ts";
 
+/** A violated property. */
 export interface Violation {
+  /** The name of the property. */
   readonly property: string;
+  /** The property's claim, as a sentence. */
   readonly claim: string;
-  /** When it was seen, in virtual milliseconds. */
+  /** When the violation was detected, in virtual milliseconds. */
   readonly at: number;
-  /** Of a `leadsTo`: the node that has waited longest, and since when. */
+  /** For a `leadsTo` property, the node that has waited longest, and when its wait began. */
   readonly waiting?: { readonly node: NodeId; readonly since: number };
 }
 
+/** A running simulation. */
 export interface Simulation<V extends Vocabulary> {
-  /** Virtual milliseconds since the beginning. */
+  /** The virtual time since the start, in milliseconds. */
   readonly now: number;
+  /** The current states of the nodes, as properties see them. */
   readonly world: World<StateOf<V>>;
-  /** Messages sent so far, self-sends not counted, messages to crashed nodes counted. */
+  /** The messages sent so far, including messages to crashed nodes but not messages from a node to itself. */
   readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
-  /** As how many datagrams they go out where one reaches all others at once, as with IP multicast. */
+  /** The number of datagrams needed for these messages if one datagram reached all nodes, as with IP multicast. */
   readonly datagrams: number;
-  /** How many of them did not arrive: lost on the way, or as their receiver was down. A copy counts by itself. */
+  /** The number of message copies that did not arrive, because they were lost in transit or their receiver was down. */
   readonly lost: number;
-  /** How many journal records crashes have taken that were not durable. */
+  /** The number of journal records that were lost in crashes because they were not durable. */
   readonly lostRecords: number;
-  /** Whether nothing is left to happen, unless somebody does something from outside. */
+  /** Whether no more events can occur without outside input. */
   readonly isOver: boolean;
-  /** Names of properties that were looked at where they speak: `sometimes` has been seen, `quiescent` was judged at a rest. */
+  /**
+   * Names of the properties that have been seen to apply: `sometimes` properties that came true, and `quiescent`
+   * properties that were evaluated in a quiescent state.
+   */
   readonly seen: ReadonlySet<string>;
   /** The first violation of each property. */
   readonly violations: readonly Violation[];
-  /** What a node has emitted since its last start. */
+  /** Returns the events that a node has emitted since its last start. */
   events(node: NodeId): readonly EventOf<V>[];
-  /** What a node has answered since its last start, to commands that carry a `request`. */
+  /** Returns a node's replies since its last start to commands that carry a `request`. */
   replies(node: NodeId): readonly Answer<V>[];
-  /** The violations so far, what should hold in the end and does not hold now, and who still waits for a `leadsTo`. */
+  /**
+   * Returns the violations so far, along with the properties that are currently unfulfilled: `eventually` properties
+   * and open `leadsTo` obligations.
+   */
   verdict(): readonly Violation[];
-  /** Makes a node alive without starting it, as if it had been running idly before the story begins. */
+  /** Makes a node alive without running `start`, as if it had already been running idly. */
   wake(node: NodeId): void;
   /**
-   * Starts a node, or starts it again after a crash: its journal is replayed first.
-   * @throws EnvironmentError if its journal is damaged; the node stays down.
+   * Starts a node. If it has crashed, it restarts and first replays its journal.
+   * @throws EnvironmentError if its journal is damaged. The node then stays down.
    */
   start(node: NodeId): void;
   /**
-   * The journal is kept, unless `fate` says otherwise. Done by a listener to an entry or an event while the node takes
-   * a step, it breaks the step off: the node does nothing more of it.
-   * @throws UsageError for a fate that is none
+   * Crashes a node. Its journal is kept unless `fate` specifies otherwise. If an entry or event listener calls this
+   * while the node is taking a step, the rest of the step is not executed.
+   * @throws UsageError if the fate is unknown
    */
   crash(node: NodeId, fate?: CrashFate): void;
-  /** The node stands still: messages, timers and commands wait in order, and are handled when it resumes. */
+  /** Pauses a node: messages, timers and commands are queued in order and are handled when the node resumes. */
   pause(node: NodeId): void;
+  /**
+   * Ends a pause. The node then handles everything that was queued during the pause.
+   *
+   * @throws UsageError `node-running` if it is not paused
+   */
   resume(node: NodeId): void;
-  /** From now on the node's timers, those that run included, go at `rate` times the speed of the others'. */
+  /** Sets the speed of the node's clock relative to the other nodes. This also affects running timers. */
   clockRate(node: NodeId, rate: number): void;
+  /**
+   * Gives a command to a node. The node handles it immediately, or as soon as it is no longer paused or busy.
+   *
+   * @throws UsageError `node-down` if it has crashed; `no-handler` if the protocol has no such command
+   */
   command(node: NodeId, command: CommandOf<V>): void;
-  /** From now on, messages from `from` to `to` are lost. What is on its way arrives. */
+  /** Drops later messages from `from` to `to`. Messages already in flight still arrive. */
   cut(from: NodeId, to: NodeId): void;
+  /** Ends a `cut` of this link. */
   mend(from: NodeId, to: NodeId): void;
-  /** From now on, no message goes from one group to another. Nodes in no group form one of their own. */
+  /** Drops later messages between groups. Nodes that are not in any group form a group of their own. */
   partition(groups: readonly (readonly NodeId[])[]): void;
+  /** Drops later messages as defined by the shape. */
   partitionShape(shape: PartitionShape): void;
   /** Mends all cuts and ends the partition. */
   heal(): void;
-  /** Changes what is true of a link; what is not named stays. */
+  /** Changes a link's model. Fields that are omitted keep their values. */
   setLink(from: NodeId, to: NodeId, model: Partial<LinkModel>): void;
-  /** Takes one step: whatever is next in time happens. False when nothing is left, or nothing until `untilMs`. */
+  /** Handles the next event. Returns false if there is none, or none by `untilMs`. */
   step(untilMs?: number): boolean;
   /**
-   * Runs until nothing is left to happen, or until `untilMs`; the clock then stands at `untilMs`.
-   * @throws UsageError if it goes on and on, and no time is given
+   * Runs until no events are left, or until `untilMs`. Afterwards, the clock is at `untilMs` if it is given.
+   * @throws UsageError if the run does not end and no time is given
    */
   run(untilMs?: number): void;
   /**
-   * Begins where `snapshot` was taken. Messages that were in flight keep their ids and are given new delays.
-   * @throws UsageError unless nothing has happened yet and the nodes are the same.
+   * Starts from a snapshot. Messages in flight keep their ids but get new delays.
+   * @throws UsageError if the simulation has already begun, or if the snapshot has different nodes
    */
   adopt(snapshot: Snapshot<V>): void;
 }
 
-/** @throws UsageError for an option that is out of range. */
+/**
+ * Creates a simulation.
+ *
+ * @example
+ * const sim = simulation({ protocol: bully(), nodes: [1, 2, 3], seed: 7, delayMs: [5, 20] });
+ * for (const node of [1, 2, 3]) sim.wake(node);
+ * sim.command(1, { type: "call" });
+ * sim.run();
+ * console.log(sim.events(1), sim.verdict()); // [{ type: "elected", leader: 3 }] []
+ * @throws UsageError if an option is invalid
+ */
 export function simulation<V extends Vocabulary>(options: SimulationOptions<V>): Simulation<V> {
   requireSimulationOptions(options);
   return new KernelSimulation(options);
 }
 
-/** What has more happenings has periodic timers, and never comes to rest. */
+/**
+ * The maximum number of events in a run without `untilMs`. A run that exceeds it has periodic timers and never becomes
+ * quiescent.
+ */
 const MAX_HAPPENINGS = 10_000_000;
 const MAX_HAPPENINGS_PER_NODE = 1_000;
 
-/** To be called at each happening of a run to `untilMs`. It throws a UsageError at the first too many of a run without end. */
+/**
+ * Returns a function to call at each event in a run that ends at `untilMs`. It throws a UsageError if a run without an
+ * end has too many events.
+ */
 export function patience(
   nodes: number,
   untilMs: number,
@@ -114,24 +153,24 @@ export function patience(
   let left = untilMs === Number.POSITIVE_INFINITY ? most : Number.POSITIVE_INFINITY;
   return () => {
     if (left-- > 0) return;
-    const remedy = "say when it ends, with until in a scenario, --until on the command line or run(untilMs) in code";
+    const remedy = "set when it ends, with until in a scenario, --until on the command line or run(untilMs) in code";
     throw new UsageError(
       "no-rest",
-      `expected the run to come to rest within ${most} happenings, but it goes on: ${remedy}`,
+      `expected the run to become idle within ${most} events, but it continues: ${remedy}`,
     );
   };
 }
 
-/** Something that will happen, and its place among what happens at the same moment. */
+/** A future event, with its order among simultaneous events. */
 interface Planned {
   readonly order: number;
   readonly plan: () => void;
 }
 
-/** Nodes count theirs from 0. */
+/** A number that no incarnation has. Incarnations are numbered from 0. */
 const NO_LIFE = -1;
 
-/** What is done to the nodes and links of a kernel, and what is to be seen of it. */
+/** The public interface of a kernel. */
 class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
   readonly world: World<StateOf<V>>;
   readonly #protocol: Protocol<V>;
@@ -298,7 +337,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
   adopt(snapshot: Snapshot<V>): void {
     const { at, inFlight, idMark } = snapshot;
     if (this.now !== 0 || this.world.alive.length > 0)
-      throw new UsageError("begun", "expected a simulation in which nothing has happened yet to adopt a snapshot");
+      throw new UsageError("begun", "expected a simulation that has not run yet to load a snapshot");
     const known = snapshot.nodes.map(({ id }) => id);
     if (known.length !== this.#ids.length || known.some((id) => !this.#ids.includes(id)))
       throw new UsageError("other-nodes", unexpected("the snapshot's nodes", this.#ids.join(", "), known));
@@ -312,7 +351,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
       const arrival = link.arrival(message, at, delayMs ?? link.carrier.travel());
       planned.push({ order, plan: () => this.#kernel.carry(receiver, from, id, message, arrival, life) });
     }
-    // Infinity less itself is no number, and no order.
+    // Infinity minus itself is NaN, which cannot be used for sorting.
     for (const { plan } of planned.toSorted((a, b) => (a.order === b.order ? 0 : a.order - b.order))) plan();
   }
 
@@ -332,7 +371,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     return this.#kernel.population.aliveNode(id);
   }
 
-  /** `idle`: as if it always had been up, so that its `start` does not run. */
+  /** Boots a node. `idle`: the node behaves as if it had always been up, so `start` does not run. */
   #boot(id: NodeId, idle: { idle?: true }): SimulatedNode<V> {
     const node = this.#node(id);
     if (node.state !== undefined) throw new UsageError("node-up", `expected node ${id} to be down, but it is alive`);
@@ -340,7 +379,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     requirePlainState(state, id, "after init");
     for (const record of node.journal?.replay(id) ?? []) this.#kernel.run(node, state, { kind: "replay", record });
     this.#kernel.population.setState(node, state);
-    // What was sent to it while it was down does not reach its next life either.
+    // Messages sent while the node was down do not reach it after the restart either.
     if (node.incarnation > 0) node.incarnation += 1;
     node.events = null;
     node.replies = null;
@@ -361,7 +400,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     node.isPaused = false;
     node.isBusy = false;
     this.#watch.forget(id);
-    // After a crash within a step not all that the step journals may be there.
+    // After a crash within a step, some of the step's records may be missing.
     const isWhole = damage === null && (node.journal === null || how.withinStep === undefined);
     const left = isWhole ? {} : { journal: node.journal?.legible ?? [] };
     kernel.record({ at: kernel.now, node: id, kind: "crash", ...left, ...how });
@@ -383,7 +422,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     }
   }
 
-  /** Its timers are still to be armed. */
+  /** Restores a node from a snapshot. Returns its timers, which still have to be armed. */
   #adoptNode({ id, state, journal, timers, busyMs = 0 }: NodeSnapshot<V>): Planned[] {
     const kernel = this.#kernel;
     const node = this.#node(id);

@@ -1,11 +1,12 @@
-/** How many messages were sent, together and by type, and how many of them arrived. */
+/** Counters for sent messages, in total and by type, and for messages that arrived. */
 import type { Tagged } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 
-/** Of what a part of an assembly sent, the part's own type counts, however deep the parts are nested. */
+/** Returns the type of a message. For a message from a part of an assembly, this is the type inside all wrappings. */
 const typeOf = (message: Tagged): string => unwrapped(message).type;
 
+/** Counts of sent messages. */
 export interface MessageCounts {
   readonly total: number;
   readonly byType: Readonly<Record<string, number>>;
@@ -13,7 +14,7 @@ export interface MessageCounts {
 
 export class Tally {
   total = 0;
-  /** How many times one node spoke to all others at once. */
+  /** The number of times that a node sent a message to all others at once. */
   broadcasts = 0;
   readonly #counts = new Map<string, { count: number }>();
   #lastType = "";
@@ -39,7 +40,9 @@ export class Tally {
   }
 }
 
-/** Sees a trace and knows which messages never arrived: one that was sent twice and arrived once did. */
+/**
+ * Reads a trace and finds messages that never arrived. A duplicated message counts as arrived if any of its copies did.
+ */
 export class LostMessages {
   readonly #inFlight = new Map<string, string>();
   readonly #lost = new Map<string, string>();
@@ -56,7 +59,7 @@ export class LostMessages {
     }
   }
 
-  /** The same counts without the messages that never arrived. */
+  /** Returns the counts, excluding messages that never arrived. */
   without({ total, byType }: MessageCounts): MessageCounts {
     const left = { ...byType };
     for (const type of this.#lost.values()) left[type] = (left[type] ?? 0) - 1;

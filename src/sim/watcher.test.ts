@@ -60,13 +60,13 @@ const lit: Property<Lamps> = {
 };
 const bright: Property<Lamps> = {
   name: "bright",
-  claim: "all lamps are on in the end",
+  claim: "all lamps are eventually on",
   when: "eventually",
   holds: ({ alive, state }) => alive.every((node) => state(node).lamp === "on"),
 };
 
 describe("a leadsTo", () => {
-  it("is owed from when its condition held, though it holds no more, until it is met", () => {
+  it("is due once its condition has held, even briefly, until it is fulfilled", () => {
     const { sim, tell } = stage([promise]);
     tell(1, "owe", 5);
     tell(1, "forget", 9);
@@ -88,7 +88,7 @@ describe("a leadsTo", () => {
     expect(sim.verdict()).toMatchObject([{ waiting: { node: 0, since: 6 } }]);
   });
 
-  it("a crash ends it", () => {
+  it("ends when the node crashes", () => {
     const { sim, tell } = stage([promise]);
     tell(1, "owe", 5);
     sim.crash(1);
@@ -98,8 +98,8 @@ describe("a leadsTo", () => {
   });
 });
 
-describe("what holds always", () => {
-  it("is looked at after every step, and its first violation stays", () => {
+describe("an `always` property", () => {
+  it("is evaluated after every step, and keeps its first violation", () => {
     const { sim, tell } = stage([dark]);
     tell(0, "light", 3);
     tell(1, "light", 4);
@@ -109,7 +109,7 @@ describe("what holds always", () => {
     expect(sim.verdict()).toHaveLength(1);
   });
 
-  it("is looked at in the end alone, if that is asked for", () => {
+  it("is evaluated only at the end on request", () => {
     const { sim, tell } = stage([dark, promise], "at the end");
     tell(0, "light", 3);
     tell(1, "owe", 4);
@@ -122,7 +122,7 @@ describe("what holds always", () => {
   });
 });
 
-it("what is so at some time is seen when it is, and not before", () => {
+it("a `sometimes` property is noticed when it comes true, and not before", () => {
   const { sim, tell } = stage([lit]);
   tell(1, "owe", 1);
   expect([...sim.seen]).toEqual([]);
@@ -132,10 +132,10 @@ it("what is so at some time is seen when it is, and not before", () => {
   expect(sim.verdict()).toEqual([]);
 });
 
-it("what should hold in the end counts when the verdict is asked for", () => {
+it("an `eventually` property counts when the verdict is read", () => {
   const { sim, tell } = stage([bright]);
   tell(0, "light", 1);
-  expect(sim.verdict()).toEqual([{ property: "bright", claim: "all lamps are on in the end", at: 1 }]);
+  expect(sim.verdict()).toEqual([{ property: "bright", claim: "all lamps are eventually on", at: 1 }]);
   tell(1, "light", 2);
   expect(sim.verdict()).toEqual([]);
 });

@@ -1,15 +1,17 @@
 /**
- * Random faults, swarm-style: a seed draws first which kinds of faults there are in its run and how often they come, so that
- * some runs have many of one kind and none of another. A plan is drawn before anything happens: it depends on the seed alone.
+ * Random faults in the style of swarm testing. A seed first determines which kinds of faults a run has and how frequent
+ * they are, so that some runs have many of one kind and none of another. The plan is drawn before the run begins and
+ * depends only on the seed.
  */
 import type { NodeId } from "../core/protocol.ts";
 import type { Random } from "../core/random.ts";
 
 /**
- * `crash`: the power of a machine fails, and what its disk had not synced may be lost. `kill`: its process ends, as by
- * `kill -9`. Both are started again later. `pause`: the process stands still. `partition`: two groups that do not hear each
- * other. `cut`: nothing gets from one machine to another. `slow`, `lossy`: a link in both directions. `slow-disk`: syncs take long. `full-disk`: nothing
- * more can be written, so that the member fails; once there is room, its process is started again.
+ * `crash`: a machine loses power, and data that its disk has not synced may be lost. `kill`: its process is killed, as
+ * with `kill -9`. Both restart later. `pause`: the process is paused. `partition`: two groups cannot reach each other.
+ * `cut`: no messages get through in one direction between two machines. `slow`, `lossy`: a link is slow or loses
+ * packets in both directions. `slow-disk`: syncs take long. `full-disk`: writes fail, and so does the member; its
+ * process restarts once there is space.
  */
 export const faultKinds = [
   "crash",
@@ -22,35 +24,41 @@ export const faultKinds = [
   "slow-disk",
   "full-disk",
 ] as const;
+/** A kind of random fault. */
 export type FaultKind = (typeof faultKinds)[number];
 
+/** Which random faults occur, and for how long they can begin. */
 export interface FaultOptions {
-  /** Which kinds may be drawn. Default: all. */
+  /** The kinds that can occur. Default: all. */
   readonly kinds?: readonly FaultKind[];
-  /** For how long faults begin. Then all is mended. Default 5,000. */
+  /** How long faults can begin, in milliseconds. After this time, all faults end. Default: 5,000. */
   readonly forMs?: number;
 }
 
-/** One fault: what it is, when it begins and for how long it lasts. */
+/** One fault: its kind, when it begins, and how long it lasts. */
 export interface Fault {
+  /** The kind of fault. */
   readonly kind: FaultKind;
+  /** When the fault begins, in milliseconds of virtual time. */
   readonly at: number;
+  /** How long the fault lasts, in milliseconds. */
   readonly forMs: number;
-  /** Which members it concerns: one side of a partition, the ends of a link, or one member. */
+  /** The machines that the fault affects: one side of a partition, both ends of a link, or a single machine. */
   readonly nodes: readonly NodeId[];
 }
 
-/** What clients suffer from: they stand still, or their links to members do not work. */
+/** The faults that can affect clients: pauses, and faults on their links to members. */
 const ofClients: readonly FaultKind[] = ["pause", "partition", "cut", "slow", "lossy"];
-/** What needs two members. */
+/** The faults that need two members. */
 const betweenTwo: readonly FaultKind[] = ["partition", "cut", "slow", "lossy"];
 
 const DEFAULT_FOR_MS = 5_000;
-/** Between two faults, on average, is something between these. */
+/** The range of the average time between two faults. */
 const EVERY_MS = [150, 2_000] as const;
-/** How long one lasts. */
+/** The range of a fault's duration. */
 const LASTS_MS = [10, 3_000] as const;
 
+/** Draws the plan for the members. */
 export function faultPlan(
   { kinds = faultKinds, forMs = DEFAULT_FOR_MS }: FaultOptions,
   nodes: readonly NodeId[],
@@ -60,7 +68,7 @@ export function faultPlan(
   return plan(possible, forMs, chance, (kind) => nodesOf(kind, nodes, chance));
 }
 
-/** Of one client that begins at this time. */
+/** Returns the plan for a client that connects at `now`. */
 export function clientFaultPlan(
   { kinds = faultKinds, forMs = DEFAULT_FOR_MS }: FaultOptions,
   { client, members, now }: { client: NodeId; members: readonly NodeId[]; now: number },
@@ -92,7 +100,7 @@ function plan(
   return faults;
 }
 
-/** Each order of magnitude is as likely as any other. */
+/** Draws a number from a range, with all orders of magnitude equally likely. */
 function spread([least, most]: readonly [number, number], chance: Random): number {
   const doublings = Math.floor(Math.log2(most / least));
   return Math.min(most, least * 2 ** chance.below(doublings + 1) * chance.between(1, 2));
@@ -109,5 +117,6 @@ function nodesOf(kind: FaultKind, nodes: readonly NodeId[], chance: Random): rea
   return shuffled.slice(0, betweenTwo.includes(kind) ? 2 : 1);
 }
 
+/** Describes a fault for a world's log. */
 export const textOf = ({ kind, forMs, nodes }: Fault): string =>
   `${kind} ${nodes.join(kind === "partition" ? ", " : " to ")} for ${forMs.toFixed(0)} ms`;

@@ -1,4 +1,8 @@
-/** Members of `join()` in virtual time, in one process: for tests of what rests on them. */
+/**
+ * Run members created by `join()` in virtual time, in a single process, to test code that uses them.
+ *
+ * @module coterie/testing
+ */
 
 export type { Client } from "../client/client.ts";
 export type { Delay } from "../sim/delay.ts";

@@ -1,4 +1,4 @@
-/** What simulated members run, all of one release: tests of upgrades load it once for each. */
+/** The code that simulated members run, all from the same release. Upgrade tests load one such module per release. */
 import { announceToClients } from "../cluster/clients/announce.ts";
 import { ClientDoor } from "../cluster/clients/client-door.ts";
 import { joinOn } from "../cluster/join.ts";
@@ -8,7 +8,7 @@ import { newCounts } from "../runtime/metrics.ts";
 
 export const release = {
   joinOn,
-  /** The member takes clients, and tells the others' clients that it does so at this URL. */
+  /** Makes the member serve clients, and announces this URL to the clients of other members. */
   takeClients(member: Member, url: string): ClientDoor {
     const service = (member as JoinedMember).state.host;
     service.use();
@@ -17,4 +17,5 @@ export const release = {
   },
 };
 
+/** The parts of a release that a world needs. */
 export type Release = typeof release;

@@ -1,4 +1,4 @@
-/** Seeds: which ones a test tries, and how the one that failed is tried again. */
+/** The seeds that a test tries, and instructions for replaying the one that failed. */
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { UsageError, unexpected } from "../core/errors.ts";
@@ -6,11 +6,12 @@ import { UsageError, unexpected } from "../core/errors.ts";
 const VARIABLE = "COTERIE_SEED";
 const NUMBER_VARIABLE = "COTERIE_SEEDS";
 
-/** The one seed to try, if somebody replays a failure. */
+/** Returns the only seed to try, if `COTERIE_SEED` is set to replay a failure. */
 export const replayedSeed = (): number | null => numberIn(VARIABLE);
 
 /**
- * The seeds 1 to `count`, or to `COTERIE_SEEDS`; or the one of `COTERIE_SEED` alone.
+ * Returns the seeds from 1 to `count`, or to `COTERIE_SEEDS` if that is set. If `COTERIE_SEED` is set, returns only
+ * that seed.
  *
  * @example
  * for (const seed of seeds(1_000)) await simulate({ members: 3, seed, faults: "random" }).run(test);
@@ -29,10 +30,10 @@ function numberIn(variable: string): number | null {
   return number;
 }
 
-/** So many lines of its log a replay tells at most: the last ones. */
+/** The maximum number of log lines that a replay prints. It prints the most recent ones. */
 const MAX_LINES = 400;
 
-/** Says in the error which seed it came with, and how to see it again; where that is done, what happened in the world. */
+/** Adds the seed to the error, and the command that replays it. In a replay, also adds the world's log. */
 export function withSeed(
   error: unknown,
   { seed, made, log }: { seed: number; made: Error; log: readonly string[] },
@@ -50,7 +51,10 @@ export function withSeed(
 
 const OWN_FOLDER = fileURLToPath(new URL(".", import.meta.url));
 
-/** The test, or else the file, that called into this folder, as the stack of `made` tells; null if it does not. */
+/**
+ * Uses the stack of `made` to find the test that called into this folder or, failing that, the calling file. Null if
+ * unknown.
+ */
 function callersFile(made: Error): string | null {
   const lines = made.stack?.split("\n").slice(1) ?? [];
   const callers = lines.flatMap((line) => {

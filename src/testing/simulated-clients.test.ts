@@ -1,4 +1,4 @@
-/** Clients in a world: what they share with members, and what a world can do to them. */
+/** Checks clients in a simulated world: shared state, and the faults that affect clients. */
 import { describe, expect, test } from "vitest";
 import type { Client } from "../client/client.ts";
 import { simulate, type World } from "./world.ts";
@@ -11,7 +11,7 @@ async function until(world: World, isSo: () => boolean): Promise<void> {
 }
 
 describe("a client of a world", () => {
-  test("shares what members share, and goes on at another when its own is killed", async () => {
+  test("shares state with members, and moves to another when its own is killed", async () => {
     const world = three();
     await world.run(async () => {
       const client = await world.connect({ members: [2] });
@@ -22,7 +22,7 @@ describe("a client of a world", () => {
       const lock = await client.mutex("invoice").acquire();
       world.kill(2);
       await until(world, () => client.status().moves === 1);
-      expect(lock.isHeld).toBe(true); // Its session is its own, and no member's.
+      expect(lock.isHeld).toBe(true); // The session belongs to the client, not to a member.
       await client.close();
       expect((await world.member(1).mutex("invoice").acquire()).token).toBeGreaterThan(lock.token);
     });
@@ -33,7 +33,7 @@ describe("a client of a world", () => {
     ["loses its power", (world: World, id: number) => world.crash(id)],
     ["is cut off", (world: World, id: number) => world.partition([id], [1, 2, 3])],
     ["stands still", (world: World, id: number) => world.pause(id)],
-  ])("that %s loses what it holds to another, who has a higher token", async (_how, befalls) => {
+  ])("that %s loses its lock to another, which gets a higher token", async (_how, befalls) => {
     const world = three(3);
     await world.run(async () => {
       const client = await world.connect({ machine: 1_007 });
@@ -47,12 +47,12 @@ describe("a client of a world", () => {
     });
   });
 
-  test("whose process has ended may be followed by another on its machine", async () => {
+  test("whose process has ended may be replaced by another on its machine", async () => {
     const world = three();
     await world.run(async () => {
       const first = await world.connect({ machine: 1_000 });
       await expect(world.connect({ machine: 1_000 })).rejects.toMatchObject({ code: "already-running" });
-      await expect(world.connect({ machine: 3 })).rejects.toThrow(/a whole number from 1000 on/);
+      await expect(world.connect({ machine: 3 })).rejects.toThrow(/a whole number of at least 1000/);
       const [{ client: number }] = [first.status()];
       world.crash(1_000);
       const second = await world.connect({ machine: 1_000 });
@@ -61,7 +61,7 @@ describe("a client of a world", () => {
     });
   });
 
-  test("connects for as long as it takes where no time is too long, and no longer than its signal says", async () => {
+  test("connects without a time limit if there is none, and until its signal is aborted", async () => {
     const world = three();
     await world.run(async () => {
       for (const id of [1, 2, 3]) world.kill(id);
@@ -107,7 +107,7 @@ describe("a client of a world", () => {
     });
   });
 
-  test("stands still and loses its links where faults are random, and equal seeds give equal runs", async () => {
+  test("is paused and loses its links under random faults, and equal seeds give equal runs", async () => {
     const run = async (): Promise<[readonly string[], number]> => {
       const world = three(5, { faults: { kinds: ["pause", "cut", "lossy"], forMs: 4_000 } });
       const added: number[] = [];
@@ -134,8 +134,8 @@ describe("a client of a world", () => {
   });
 });
 
-describe("a disk that is full", () => {
-  test("ends the member that writes, and what was acknowledged is there once it has room and the process runs again", async () => {
+describe("a full disk", () => {
+  test("ends the member that writes, and acknowledged data is there once it has space and the process runs again", async () => {
     const world = three();
     await world.run(async () => {
       const stock = world.member(1).map<number>("stock");
@@ -146,7 +146,7 @@ describe("a disk that is full", () => {
       await until(world, () => full.signal.aborted);
       expect(full.signal.reason).toMatchObject({ code: "member-failed" });
       world.kill(3);
-      await expect(world.restart(3)).rejects.toThrow(/ENOSPC/); // It has to write as it joins.
+      await expect(world.restart(3)).rejects.toThrow(/ENOSPC/); // A member must write to its disk when it joins.
       expect(world.isUp(3)).toBe(false);
       world.freeDisk(3);
       await until(world, () => world.isUp(3));
@@ -154,7 +154,7 @@ describe("a disk that is full", () => {
     });
   });
 
-  test("comes and goes by chance, too, with the process", async () => {
+  test("also occurs at random, and ends with the process restarted", async () => {
     const world = three(1, { faults: { kinds: ["full-disk"], forMs: 3_000 } });
     expect(world.plan.map(({ kind }) => kind)).toContain("full-disk");
     await world.run(async () => {

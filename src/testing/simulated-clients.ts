@@ -1,6 +1,6 @@
 /**
- * Clients that are no members, each on a machine of its own: what they say goes over links as all else does, and so is late, lost or cut
- * off. They run what `connect()` runs, but for WebSocket and HTTP below it.
+ * Simulated clients, each on its own machine. Their messages travel over links, and may therefore be late, lost or cut
+ * off. They run the code of `connect()`, except for WebSocket and HTTP.
  */
 import { type Client, connectOn } from "../client/client.ts";
 import { dialFailure } from "../client/dial-failures.ts";
@@ -19,33 +19,43 @@ import type { SimulatedStream } from "./simulated-stream.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 import type { ProcessTools } from "./world-options.ts";
 
+/** Options for `World.connect()`. */
 export interface ClientOptions {
-  /** Its machine's id, for `cut`, `link`, `partition`, `pause`, `kill` and `crash`: 1,000 or above. Default: the next one that is free. */
+  /**
+   * The id of the client's machine, used with `cut`, `link`, `partition`, `pause`, `kill` and `crash`: 1,000 or above.
+   * Default: the next free id.
+   */
   readonly machine?: NodeId | undefined;
-  /** What its process does once it has connected. It takes its timers from the world, and ends where the process ends. */
+  /**
+   * The program that the client's process runs once it has connected. It uses the world's timers, and ends when the
+   * process ends.
+   */
   readonly program?: ((client: Client, process: ProcessTools) => unknown) | undefined;
-  /** At which members it begins. Default: all. */
+  /** The members that the client tries first. Default: all. */
   readonly members?: readonly NodeId[] | undefined;
-  /** Whether it goes on at others as well, which the cluster tells it of. Default: true. */
+  /**
+   * Whether the client learns the addresses of other members from the cluster and also connects to these. Default:
+   * true.
+   */
   readonly discover?: boolean | undefined;
-  /** How long the first connection may take. Default 10,000. */
+  /** The maximum time to wait for the first connection, in milliseconds. Default: 10,000. */
   readonly timeoutMs?: number | undefined;
-  /** Aborted: the client is closed. */
+  /** Closes the client when aborted. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Ids below it are members'. */
+/** The lowest id of a client's machine. Lower ids belong to members. */
 export const FIRST_CLIENT_MACHINE = 1_000;
 const PORT = 7_300;
 const HANDSHAKE_MS = 3_000;
 const MAX_STREAMS = 2_000;
-/** A connection that was closed is gone after this time, though the other end says nothing. */
+/** A closed connection is destroyed after this time, even if the other end does not answer. */
 const LINGER_MS = 200;
 
-/** Where that member takes clients. */
+/** Returns the URL at which a member serves clients. */
 export const endpointOf = (member: NodeId): string => `http://${hostOf(member)}:${PORT}`;
 
-/** A machine with clients' processes: one at a time. */
+/** A machine that runs client processes, one at a time. */
 export class ClientMachine implements Machine {
   readonly #around: { readonly time: VirtualTime; readonly network: () => SimulatedNetwork };
   readonly #chance: Random;
@@ -82,10 +92,10 @@ export class ClientMachine implements Machine {
   }
 }
 
-/** All that there are. From the first one on, members take clients. */
+/** All clients in a world. Members start serving clients when the first one connects. */
 export class SimulatedClients {
   readonly #make: (id: NodeId) => ClientMachine;
-  /** Of their machines. */
+  /** The ids of the clients' machines. */
   readonly ids: NodeId[] = [];
   readonly #machines = new Map<NodeId, ClientMachine>();
   readonly #serving = new WeakSet<Run>();
@@ -98,10 +108,13 @@ export class SimulatedClients {
     return this.#machines.get(id);
   }
 
-  /** @throws UsageError for an id that no client has */
+  /** @throws UsageError if the id cannot belong to a client's machine */
   machineFor(id: NodeId = this.#next()): { machine: ClientMachine; isNew: boolean } {
     if (!Number.isSafeInteger(id) || id < FIRST_CLIENT_MACHINE)
-      throw new UsageError("bad-option", unexpected("machine", `a whole number from ${FIRST_CLIENT_MACHINE} on`, id));
+      throw new UsageError(
+        "bad-option",
+        unexpected("machine", `a whole number of at least ${FIRST_CLIENT_MACHINE}`, id),
+      );
     const known = this.#machines.get(id);
     const machine = known ?? this.#make(id);
     if (known === undefined) this.ids.push(id);
@@ -109,7 +122,7 @@ export class SimulatedClients {
     return { machine, isNew: known === undefined };
   }
 
-  /** A member takes clients, if there are any, from now on. */
+  /** Makes a member serve clients, if there are any. */
   serve(run: Run): void {
     const { member, network, release } = run;
     if (this.ids.length === 0 || member === null || member.signal.aborted || this.#serving.has(run)) return;
@@ -124,7 +137,7 @@ export class SimulatedClients {
   }
 }
 
-/** Takes clients at a member's machine, for as long as its process is a member. */
+/** Serves clients on a member's machine, for as long as its process is a member. */
 function serveClients(release: Release, member: Member, network: Network): void {
   const door = release.takeClients(member, endpointOf(member.id));
   const listener = network.listener({
@@ -142,7 +155,7 @@ function serveClients(release: Release, member: Member, network: Network): void 
           get queuedBytes() {
             return (stream as SimulatedStream).unreadBytes;
           },
-          probe: () => {}, // A client that runs pings.
+          probe: () => {}, // As long as the client is running, it sends pings.
           close: () => void stream.end(Buffer.alloc(0)),
         },
         () => "write",
@@ -151,7 +164,7 @@ function serveClients(release: Release, member: Member, network: Network): void 
         "data",
         textReader((text) => guest.hear(text)),
       );
-      stream.on("error", () => {}); // After it comes "close".
+      stream.on("error", () => {}); // A "close" event follows.
       stream.on("close", () => guest.left());
     },
   });
@@ -159,7 +172,7 @@ function serveClients(release: Release, member: Member, network: Network): void 
   member.signal.addEventListener("abort", () => void listener.close());
 }
 
-/** A client's process on this machine connects. */
+/** Starts a client's process on this machine and connects it. */
 export function connectFrom(
   machine: ClientMachine,
   network: SimulatedNetwork,
@@ -167,7 +180,7 @@ export function connectFrom(
   { machine: _machine, program: _program, members: begins = members, ...options }: ClientOptions,
 ): Promise<Client> {
   if (machine.process !== null)
-    throw new UsageError("already-running", unexpected("machine", "one without a client that runs", machine.id));
+    throw new UsageError("already-running", unexpected("machine", "a machine without a running client", machine.id));
   const process = machine.start();
   const { clock, timers, random } = process;
   const dial = dialOn(network.of(machine, process), process);
@@ -190,7 +203,7 @@ const dialOn =
     );
     let reason: string | undefined;
     stream.on("error", (error) => {
-      reason = dialFailure(error, endpoint); // After it comes "close".
+      reason = dialFailure(error, endpoint); // A "close" event follows.
     });
     stream.on("close", () => {
       if (!isClosed) ear.closed(reason);
@@ -206,9 +219,9 @@ const dialOn =
     };
   };
 
-// Texts over a simulated stream, as a WebSocket carries them over TCP: each arrives whole, after those before it.
+// Text messages over a simulated stream. Each arrives whole and in order, as over a WebSocket on TCP.
 
-/** The length of each text, before it. */
+/** The size of the length that precedes each message. */
 const LENGTH_BYTES = 4;
 
 const sendText = (stream: Pick<Stream, "write" | "writable">, text: string): void => {
@@ -220,7 +233,7 @@ const sendText = (stream: Pick<Stream, "write" | "writable">, text: string): voi
   stream.write(message);
 };
 
-/** Puts together what has come in parts, and gives each text. */
+/** Assembles chunks into text messages. */
 function textReader(heard: (text: string) => void): (bytes: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   return (bytes) => {

@@ -16,7 +16,7 @@ function machine(seed = 1) {
 const fill = (length: number, byte: number): Buffer => Buffer.alloc(length, byte);
 
 describe("a simulated disk", () => {
-  test("keeps what was synced, and of what was not any part, or none", async () => {
+  test("keeps synced data, and any part of unsynced data", async () => {
     const lengths = new Set<number>();
     let holes = 0;
     for (let seed = 1; seed <= 40; seed++) {
@@ -43,7 +43,7 @@ describe("a simulated disk", () => {
     expect(holes).toBeGreaterThan(0);
   });
 
-  test("what was never synced may be missing altogether", async () => {
+  test("may lose a file that was never synced", async () => {
     const outcomes = new Set<boolean>();
     for (let seed = 1; seed <= 20; seed++) {
       const { disk, begin, run } = machine(seed);
@@ -59,7 +59,7 @@ describe("a simulated disk", () => {
     expect(outcomes).toEqual(new Set([true, false]));
   });
 
-  test("what was written over, or cut off, and not synced, is there again or not, in order", async () => {
+  test("may undo unsynced overwrites and truncations, in order", async () => {
     const outcomes = new Set<string>();
     for (let seed = 1; seed <= 60; seed++) {
       const { disk, begin, run } = machine(seed);
@@ -83,7 +83,7 @@ describe("a simulated disk", () => {
     expect([...outcomes].sort()).toEqual(["1 1", "2", "2 0 3", "2 1"]);
   });
 
-  test("a process that is killed loses nothing that it has written", async () => {
+  test("keeps everything that a killed process has written", async () => {
     const { disk, begin, run } = machine();
     const held = await run(async () => {
       const before = begin();
@@ -96,7 +96,7 @@ describe("a simulated disk", () => {
     expect(held).toEqual(fill(3_000, 7));
   });
 
-  test("a folder has one writer: a process that lives, paused or not", async () => {
+  test("allows one writer per folder: a living process, paused or not", async () => {
     const { disk, begin, run } = machine();
     await run(async () => {
       const first = begin();
@@ -108,7 +108,7 @@ describe("a simulated disk", () => {
     });
   });
 
-  test("a sync takes time, and fails if that is wished", async () => {
+  test("takes time for a sync, and fails it on request", async () => {
     const { time, disk, begin, run } = machine();
     await run(async () => {
       const file = await (await disk.of(begin()).claim("data")).create("journal");

@@ -1,6 +1,6 @@
 /**
- * A machine's disk: folders with files. What was written and not synced may be lost when the power fails, in any part: the
- * end of it, all of it, or sectors in the midst of a write. Reading sees what was written, durable or not.
+ * A machine's disk with folders and files. If the power fails, writes that were not synced may be lost: the most recent
+ * ones, all of them, or individual sectors within a write. Reads see all writes, whether or not they are durable.
  */
 import { EnvironmentError } from "../core/errors.ts";
 import type { Random } from "../core/random.ts";
@@ -9,19 +9,21 @@ import type { Delay } from "../sim/delay.ts";
 import { sampler } from "../sim/delay.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
 
+/** The speed of a disk. */
 export interface DiskModel {
   /** How long a sync takes. Default: 0.2 to 2 ms. */
   readonly syncMs?: Delay;
 }
 
 const SYNC_MS: Delay = [0.2, 2];
-/** Whatever else is asked of the disk. */
+/** How long every other operation takes. */
 const ACCESS_MS = 0.05;
-/** What a disk writes as a whole. */
+/** How much a disk writes atomically. */
 const SECTOR_BYTES = 512;
 
 type Change = { readonly at: number; readonly bytes: Buffer } | { readonly length: number };
 
+/** A machine's disk. It outlives the machine's processes. */
 export class SimulatedDisk {
   readonly #folders = new Map<string, SimulatedFolder>();
   readonly #usualSyncMs: () => number;
@@ -37,7 +39,7 @@ export class SimulatedDisk {
     this.#syncMs = this.#usualSyncMs;
   }
 
-  /** As a process of the machine sees it. */
+  /** Returns the disk as seen by one of the machine's processes. */
   of(process: SimulatedProcess): Disk {
     return {
       makeFolder: (path) => this.access(process, () => void this.#folder(path)),
@@ -45,12 +47,14 @@ export class SimulatedDisk {
     };
   }
 
-  /** The next sync fails, with this code of the system. */
+  /** Makes the next sync fail with this system error code. */
   failNext(code: string): void {
     this.#refusal = code;
   }
 
-  /** Until the function that is returned is called, and as long as anybody else has filled it, no file gets longer and none is made. */
+  /**
+   * Fills the disk. Creating a file or making it longer fails until the returned function is called. Calls may overlap.
+   */
   fill(): () => void {
     let isOver = false;
     this.#fillings += 1;
@@ -64,7 +68,10 @@ export class SimulatedDisk {
     return this.#fillings > 0;
   }
 
-  /** Writes, as far as there is room: what a file has already can be written anew, and of what is more a part may still fit. */
+  /**
+   * Writes as much as there is room for. Existing bytes in a file can be overwritten, and some of the rest may still
+   * fit.
+   */
   write(file: FileContent, bytes: Buffer, at: number): void {
     const room = this.isFull ? file.length - at : bytes.length;
     if (bytes.length <= room) return file.change({ at, bytes });
@@ -73,7 +80,7 @@ export class SimulatedDisk {
     throw refusedBySystem("write", "ENOSPC");
   }
 
-  /** Syncs take so long until the function that is returned is called. */
+  /** Makes syncs take `syncMs` until the returned function is called. */
   slowDown(syncMs: Delay): () => void {
     this.#syncMs = sampler(syncMs, this.chance, "syncMs");
     return () => {
@@ -81,7 +88,7 @@ export class SimulatedDisk {
     };
   }
 
-  /** Without power, what is not durable is at the mercy of chance. */
+  /** Simulates a power failure. Data that is not durable may be lost at random. */
   losePower(): void {
     for (const folder of this.#folders.values()) folder.losePower();
   }
@@ -94,7 +101,7 @@ export class SimulatedDisk {
     return this.#folders.size === 0;
   }
 
-  /** Does something when the disk has come to it. */
+  /** Runs `act` once the request has reached the disk. */
   access<T>(process: SimulatedProcess, act: () => T, ms = ACCESS_MS): Promise<T> {
     return new Promise((resolve) => {
       process.after(ms, () => resolve(Promise.resolve().then(act)));
@@ -134,7 +141,7 @@ class SimulatedFolder {
     if (this.#writer?.isAlive)
       throw new EnvironmentError(
         "journal-in-use",
-        `the journal in ${this.#path} is in use by a process of this machine`,
+        `the journal in ${this.#path} is in use by another process on this machine`,
       );
     this.#writer = process;
     const disk = this.#disk;
@@ -195,13 +202,13 @@ const fileOn = (disk: SimulatedDisk, process: SimulatedProcess, content: FileCon
   close: () => disk.access(process, () => {}),
 });
 
-/** What a file holds, and what of it is durable: all but the changes that can be taken back still. */
+/** A file's content. It stores undo functions for the changes that are not yet durable. */
 export class FileContent {
   wasSynced = false;
   readonly #bytes = new Bytes();
-  /** What is not durable, in order, each with what takes it back. */
+  /** The changes that are not yet durable, in order, each with its undo function. */
   #unsynced: { readonly change: Change; readonly takeBack: () => void }[] = [];
-  /** How many changes are not among those any more. */
+  /** The number of changes that have become durable. */
   #settled = 0;
 
   get length(): number {
@@ -216,7 +223,7 @@ export class FileContent {
     this.#unsynced.push({ change, takeBack: this.#bytes.change(change) });
   }
 
-  /** What has changed by now is durable once the function that is returned is called. */
+  /** Starts a sync. All changes made so far are durable once the returned function is called. */
   beginSync(): () => void {
     const begun = this.#settled + this.#unsynced.length;
     return () => {
@@ -225,7 +232,10 @@ export class FileContent {
     };
   }
 
-  /** Of what was not synced some changes are there, one is torn, and later ones are not. */
+  /**
+   * Simulates a power failure. Some of the first unsynced changes survive, the next one is torn, and later ones are
+   * lost.
+   */
   losePower(chance: Random): void {
     const lost = this.#unsynced.map(({ change }) => change);
     for (const { takeBack } of this.#unsynced.reverse()) takeBack();
@@ -236,14 +246,17 @@ export class FileContent {
     if (torn !== undefined && "bytes" in torn) this.#tear(torn, chance);
   }
 
-  /** Another sync may have come to some of them before. */
+  /** Removes up to `count` changes that are now durable. An overlapping sync may already have removed some of them. */
   #settle(count: number): void {
     if (count <= 0) return;
     this.#unsynced.splice(0, count);
     this.#settled += count;
   }
 
-  /** Some of its sectors reach the disk, or none: the first ones, or any, for a disk may write them in any order. */
+  /**
+   * Writes some of the change's sectors, or none. They may be the first ones or any others, since a disk may write
+   * sectors in any order.
+   */
   #tear({ at, bytes }: { readonly at: number; readonly bytes: Buffer }, chance: Random): void {
     const inOrder = chance.below(2) === 0;
     if (inOrder && chance.below(2) === 0) return;
@@ -256,7 +269,7 @@ export class FileContent {
   }
 }
 
-/** Bytes that can be written anywhere: what is left out before them is zero. */
+/** Bytes that can be written at any offset. Gaps are filled with zeros. */
 class Bytes {
   length = 0;
   #room = Buffer.alloc(0);
@@ -265,7 +278,10 @@ class Bytes {
     return this.#room.subarray(at, Math.max(at, Math.min(at + length, this.length)));
   }
 
-  /** @returns what takes it back, if all later changes have been taken back */
+  /**
+   * Changes the bytes.
+   * @returns an undo function. Call it after the undo functions of all later changes.
+   */
   change(change: Change): () => void {
     const { length } = this;
     const [from, to] = "length" in change ? [change.length, length] : [change.at, change.at + change.bytes.length];
@@ -296,11 +312,14 @@ class Bytes {
   }
 }
 
-/** As Node words it: without a stack, which would be of this folder alone, and takes its time. */
+/**
+ * Returns a system error with a `code` and `syscall`, as Node would throw it. It has no stack, which would show only
+ * this folder and take time to create.
+ */
 export function refusedBySystem(syscall: string, code: string): NodeJS.ErrnoException {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
-  const error = new Error(`${code}: ${syscall} failed, as the world wishes`);
+  const error = new Error(`${code}: ${syscall} failed: simulated disk fault`);
   Error.stackTraceLimit = stackTraceLimit;
   return Object.assign(error, { code, syscall });
 }

@@ -1,4 +1,7 @@
-/** A machine of the world: it has power or not, a disk, clocks, and a process of the member while that runs. */
+/**
+ * A machine in a world. It has a disk, clocks and, while the member's process is running, that process. It may lose
+ * power.
+ */
 
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import { EnvironmentError, InvariantViolation } from "../core/errors.ts";
@@ -12,34 +15,36 @@ import type { Machine, SimulatedNetwork } from "./simulated-network.ts";
 import { type ClockRate, SimulatedProcess } from "./simulated-process.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
-/** What is the same for all machines. */
+/** The environment that all machines share. */
 export interface Surroundings {
   readonly time: VirtualTime;
   readonly network: () => SimulatedNetwork;
-  /** What a member is told of the others as it starts. */
+  /** Returns the `join()` options that describe the other members. */
   members(id: NodeId): Pick<JoinOptions, "members" | "existing">;
   readonly join: Partial<JoinOptions>;
-  /** That the member is of as it starts. */
+  /** Returns the release that the member runs from this start on. */
   release(id: NodeId): Release;
   note(node: NodeId, text: string): void;
-  /** The member of this process has joined, and may be used. */
+  /** Called when the member in this process has joined. */
   onJoined(run: Run, id: NodeId): void;
 }
 
-/** From one start of the member's process to its end. */
+/** One run of a member's process, from its start to its end. */
 export interface Run {
   readonly process: SimulatedProcess;
   readonly network: Network;
   readonly release: Release;
-  /** Null until it has joined. */
+  /** The member. Null until it has joined. */
   member: Member | null;
   readonly joined: Promise<Member>;
 }
 
 const DATA = "data";
 
+/** Returns a machine's IP address. */
 export const hostOf = (id: NodeId): string => `10.0.${id >> 8}.${id & 255}`;
 
+/** A member's machine. */
 export class SimulatedMachine implements Machine {
   readonly #around: Surroundings;
   readonly #chance: Random;
@@ -64,7 +69,7 @@ export class SimulatedMachine implements Machine {
     this.disk = new SimulatedDisk(disk, chance.stream("disk"));
   }
 
-  /** Starts the member's process. It joins on its own. */
+  /** Starts the member's process, which then joins. */
   start(): Run {
     const [process, platform] = this.#process();
     const told = this.#around.members(this.id);
@@ -91,14 +96,14 @@ export class SimulatedMachine implements Machine {
     return this.run?.process ?? null;
   }
 
-  /** What is done on it while no process of the member runs. */
+  /** Runs `work` on the machine while the member's process is not running. */
   async prepare(work: (platform: Platform, folder: string) => Promise<void>): Promise<void> {
     const [process, platform] = this.#process();
     await work(platform, this.#around.join.dataDir ?? DATA);
     process.die();
   }
 
-  /** Ends the process from one moment to the next; with the power of its machine, or without. */
+  /** Ends the process immediately. With `losesPower`, the machine also loses power. */
   end(losesPower: boolean): void {
     const { run } = this;
     if (run !== null) {
@@ -136,10 +141,10 @@ export class SimulatedMachine implements Machine {
     const isOfMachine = error instanceof EnvironmentError && (error.code === "member-removed" || this.disk.isFull);
     if (!isOfMachine) return this.#around.time.fail(error);
     this.#around.note(this.id, `cannot start: ${error.message}`);
-    if (this.disk.isFull) this.end(false); // It is started again once there is room.
+    if (this.disk.isFull) this.end(false); // The process restarts once there is space.
   }
 
-  /** Its process runs, and its member has failed. */
+  /** Whether the process is still running although its member has failed. */
   get hasFailed(): boolean {
     const { signal } = this.run?.member ?? {};
     return signal?.aborted === true && (signal.reason as { code?: string }).code === "member-failed";

@@ -13,7 +13,7 @@ interface Side {
   network: Network;
 }
 
-/** Two machines; what a stream to the second brings is written down, with when. */
+/** Creates two machines, and records the bytes that a stream delivers to the second one, with their arrival times. */
 function twoMachines(seed = 1) {
   const time = new VirtualTime();
   const chance = random(seed);
@@ -77,7 +77,7 @@ describe("a simulated stream", () => {
     expect(seen.indexOf("made")).toBeLessThan(seen.indexOf("one ready"));
   });
 
-  test("nobody listens: the connection is refused", async () => {
+  test("is refused if no process listens", async () => {
     const { seen, sleep, dial, run } = twoMachines();
     await run(async () => {
       dial();
@@ -86,7 +86,7 @@ describe("a simulated stream", () => {
     expect(seen).toEqual(["one ECONNREFUSED", "one closed"]);
   });
 
-  test("a cut stalls it, and nothing is lost: what was written arrives once a packet gets through again", async () => {
+  test("stalls during a cut, and loses nothing: writes arrive once a packet gets through again", async () => {
     const { network, seen, sleep, listen, dial, run } = twoMachines();
     await run(async () => {
       await listen();
@@ -103,7 +103,7 @@ describe("a simulated stream", () => {
     expect(seen.filter((line) => line.includes("reads"))).toEqual(["two reads a", "two reads b"]);
   });
 
-  test("one way may be cut alone: then no connection can be made in either direction, but an old one goes on one way", async () => {
+  test("may be cut in one direction: then no new connection works, but an existing one continues one way", async () => {
     const { network, seen, accepted, sleep, listen, dial, run } = twoMachines();
     await run(async () => {
       await listen();
@@ -118,7 +118,7 @@ describe("a simulated stream", () => {
     expect(seen.filter((line) => /reads|ready/.test(line))).toEqual(["one ready", "two reads there"]);
   });
 
-  test("the other process is killed: its kernel says so; the power of its machine fails: nobody says so until it is back", async () => {
+  test("closes when the other process is killed; after a power failure, only once the machine is back", async () => {
     for (const hasPower of [true, false]) {
       const { network, two, seen, sleep, listen, dial, run } = twoMachines();
       await run(async () => {
@@ -141,7 +141,7 @@ describe("a simulated stream", () => {
     }
   });
 
-  test("a reader that stands still makes the writer wait, and lets it go on later", async () => {
+  test("makes the writer wait for a paused reader, and lets it continue later", async () => {
     const { two, seen, sleep, listen, dial, run } = twoMachines();
     await run(async () => {
       await listen();
@@ -161,7 +161,7 @@ describe("a simulated stream", () => {
     expect(seen).toContain("one may write");
   });
 
-  test("a stream that one end destroys closes at the other, with or without an error, and late if the way is cut", async () => {
+  test("destroyed at one end closes at the other, with or without an error, and late if the link is cut", async () => {
     const endings = new Set<string>();
     for (let seed = 1; seed <= 8; seed++) {
       const { network, seen, sleep, listen, dial, run } = twoMachines(seed);
@@ -181,7 +181,7 @@ describe("a simulated stream", () => {
     expect(endings).toEqual(new Set(["two closed", "two ECONNRESET, two closed"]));
   });
 
-  test("a link that loses delays what is sent, and keeps its order", async () => {
+  test("over a lossy link is delayed, and keeps its order", async () => {
     const { time, network, accepted, sleep, listen, dial, run } = twoMachines();
     const read: number[] = [];
     let slowest = 0;
@@ -209,7 +209,7 @@ describe("a simulated stream", () => {
   });
 
   test.each([1, 2, 3, 4])(
-    "once a link loses no more, what it lost comes with the next try, and what waited behind it at once (seed %d)",
+    "on a link that is lossless again, lost packets arrive with the next retry, and those behind them at once (seed %d)",
     async (seed) => {
       const { time, network, accepted, sleep, listen, dial, run } = twoMachines(seed);
       const readAt: number[] = [];
@@ -223,7 +223,7 @@ describe("a simulated stream", () => {
           for (const byte of chunk) readAt[byte] = time.now;
         });
         for (let i = 0; i < 20; i++) stream.write(Buffer.from([i]));
-        await sleep(1_000); // Tries come after 0.2 s, 0.6 s, 1.4 s, and so on.
+        await sleep(1_000); // Retries come after 0.2 s, 0.6 s, 1.4 s, and so on.
         network.link(1, 2).set({});
         mendedAt = time.now;
         await sleep(20_000);
@@ -234,7 +234,7 @@ describe("a simulated stream", () => {
     },
   );
 
-  test("what is written ends with end(), and the other direction is read to its end", async () => {
+  test("delivers all writes before end(), and the other direction is read to its end", async () => {
     const { seen, accepted, sleep, listen, dial, run } = twoMachines();
     await run(async () => {
       await listen();

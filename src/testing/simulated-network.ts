@@ -1,8 +1,8 @@
 /**
- * The network between machines. A link from one to another has a delay, a bandwidth and a share of packets that it loses, and it
- * can be cut. What TCP makes of that: a lost packet is sent again after a while, and what comes later waits for it; a cut
- * stalls a stream until a packet gets through again, which is tried less and less often. A stream ends when one of its ends
- * closes it, or when an end that is no more is sent something.
+ * The network between machines. A link from one machine to another has a delay, a bandwidth and a loss rate, and can be
+ * cut. It models TCP as follows. A lost packet is resent after a timeout, and later packets wait for it. A cut stalls a
+ * stream until a packet gets through again, with backoff between attempts. A stream ends when one end closes it, or
+ * when it sends to an end whose process is dead.
  */
 
 import { UsageError, unexpected } from "../core/errors.ts";
@@ -17,29 +17,29 @@ import type { SimulatedProcess } from "./simulated-process.ts";
 import { SimulatedStream, type Transit, type Way } from "./simulated-stream.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
-/** One direction between two machines. */
+/** How a link behaves, in one direction between two machines. */
 export interface LinkModel {
-  /** How long a packet is under way. Default: 0.2 to 2 ms. */
+  /** The transit time of a packet, in milliseconds. Default: 0.2 to 2 ms. */
   readonly delayMs?: Delay;
-  /** The share of packets that is lost, from 0 to less than 1. Default 0. */
+  /** The fraction of packets lost, from 0 to less than 1. Default: 0. */
   readonly loss?: number;
-  /** Default: without limit. */
+  /** The bandwidth, in bytes per millisecond. Default: unlimited. */
   readonly bytesPerMs?: number;
 }
 
 const DEFAULT_DELAY: Delay = [0.2, 2];
-/** When a packet is sent again, at first; each time it takes twice as long, up to the limit. */
+/** The timeout before a packet is resent. It doubles each time, up to the limit. */
 const RESEND_MS = 200;
 const MAX_RESEND_MS = 60_000;
-/** When a connection that nobody answers is asked for again. */
+/** The initial timeout before an unanswered connection request is repeated. */
 const SYN_AGAIN_MS = 1_000;
 const FIRST_OWN_PORT = 40_000;
 
-/** A machine as the network sees it. */
+/** A machine, as seen by the network. */
 export interface Machine {
   readonly id: NodeId;
   readonly host: string;
-  /** Whether it has power. */
+  /** Whether the machine has power. */
   readonly isUp: boolean;
 }
 
@@ -71,7 +71,7 @@ class Link implements Way {
     return this.#from.isUp;
   }
 
-  /** Nothing gets through until what is returned is called, and as long as anybody else has cut it. */
+  /** Cuts the link until the returned function is called. Cuts may overlap. */
   cut(): () => void {
     let isOver = false;
     this.#cuts += 1;
@@ -94,7 +94,7 @@ class Link implements Way {
     return this.loss > 0;
   }
 
-  /** How long a packet takes that is not lost, and how often it is lost if the link stays as it is. */
+  /** Returns how long a packet takes if it is not lost, and how often it will be lost if the link stays as it is. */
   transit(bytes: number): Transit {
     const begin = Math.max(this.time.now, this.#freeAt);
     this.#freeAt = begin + bytes / this.bytesPerMs;
@@ -104,7 +104,7 @@ class Link implements Way {
     return { ms, losses };
   }
 
-  /** How long it takes with all the times that it is lost. */
+  /** Returns how long a packet takes, including all retransmissions. */
   arrival(bytes: number): number {
     const { ms, losses } = this.transit(bytes);
     return ms + RESEND_MS * (2 ** losses - 1);
@@ -114,19 +114,19 @@ class Link implements Way {
     return RESEND_MS * 2 ** losses;
   }
 
-  /** After how long a packet is sent again that has not got through so many times. */
+  /** Returns the timeout before a packet that has been lost this many times is resent. */
   resendMs(attempts: number): number {
     return Math.min(RESEND_MS * 2 ** attempts, MAX_RESEND_MS) * this.chance.between(1, 1.1);
   }
 }
 
-/** A port that is listened on. */
 interface Port {
   readonly process: SimulatedProcess;
   readonly options: ListenerOptions;
   readonly streams: Set<SimulatedStream>;
 }
 
+/** A world's network. */
 export class SimulatedNetwork {
   readonly #time: VirtualTime;
   readonly #chance: Random;
@@ -142,7 +142,10 @@ export class SimulatedNetwork {
     for (const machine of machines) this.add(machine);
   }
 
-  /** Each link has a random stream of its own, whoever else there is. */
+  /**
+   * Adds a machine, with links to and from all others. Each link has its own random stream, which does not depend on
+   * other machines.
+   */
   add(machine: Machine): void {
     this.#machines.push(machine);
     for (const other of this.#machines) {
@@ -160,7 +163,7 @@ export class SimulatedNetwork {
     return this.#links.get(key(from, to)) as Link;
   }
 
-  /** As a process on this machine sees it. */
+  /** Returns the network as seen by a process on this machine. */
   of(machine: Machine, process: SimulatedProcess): Network {
     return {
       listener: (options) => this.#listener(machine, process, options),
@@ -172,7 +175,10 @@ export class SimulatedNetwork {
     };
   }
 
-  /** Its kernel ends all its streams: the others hear of it, unless the machine has lost its power. */
+  /**
+   * Closes all streams of a dead process, as the kernel would. The other ends notice this, unless the machine has lost
+   * power.
+   */
   processDied(process: SimulatedProcess, hasPower: boolean): void {
     for (const stream of this.#streams.get(process) ?? []) stream.abandon(hasPower);
     this.#streams.delete(process);
@@ -190,7 +196,7 @@ export class SimulatedNetwork {
         opened = address;
         return Promise.resolve();
       },
-      renew: () => {}, // There is no TLS here.
+      renew: () => {}, // The simulation does not use TLS.
       close: () => {
         if (opened !== null) this.#ports.delete(opened);
         return new Promise((resolve) => {
@@ -210,7 +216,7 @@ export class SimulatedNetwork {
     return stream;
   }
 
-  /** Asks for a connection, again and again while nobody answers. */
+  /** Requests a connection, and repeats the request until it is answered. */
   #dial(
     { machine, process }: { machine: Machine; process: SimulatedProcess },
     there: Machine,
@@ -232,7 +238,7 @@ export class SimulatedNetwork {
         if (stream.destroyed || !process.isAlive || isAsked.isAnswered || !toThere.isOpen) return;
         const port = this.#ports.get(formatHostPort(address));
         if (port === undefined || !port.process.isAlive) return refuse();
-        if (!back.isOpen) return; // The answer is lost, and is asked for again.
+        if (!back.isOpen) return; // The answer is lost, so the request will be repeated.
         isAsked.isAnswered = true;
         this.#accept(port, { there: stream, host: machine.host, toThere, back });
         answer(() => {

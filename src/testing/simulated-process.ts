@@ -1,22 +1,29 @@
-/** One run of a member's process: its clock, its timers and its chance. It may be paused, and once it is dead nothing happens in it. */
+/**
+ * One run of a process, with its own clock, timers and randomness. It can be paused. Once it is dead, none of its code
+ * runs.
+ */
 import type { Random as RandomStream } from "../core/random.ts";
 import type { Clock, Random, Timer, Timers } from "../runtime/platform/platform.ts";
 import { type Due, type Place, Scheduled, type VirtualTime } from "./virtual-time.ts";
 import { timerMs } from "./world-timers.ts";
 
-/** How the clocks of a machine go. */
+/** How a machine's clocks deviate from exact clocks. */
 export interface ClockRate {
-  /** How many milliseconds its clocks count in one of the world's. */
+  /** How fast the clocks run: how many of their milliseconds pass in one millisecond of the world's time. */
   readonly speed: number;
-  /** How far its system clock is ahead when the world begins. */
+  /** How far the system clock is ahead when the world begins. */
   readonly aheadMs: number;
 }
 
-/** What the system clocks show, but for how far they are off, when a world begins: 2026-01-01. */
+/** The time of an exact system clock when a world begins: 2026-01-01. */
 const BEGIN_MS = Date.UTC(2026, 0, 1);
-/** Node counts timers in whole milliseconds, and is that late at most when it has nothing else to do. */
+/**
+ * The resolution of timers. Node counts whole milliseconds, so even in an idle process a timer can be late by this
+ * much.
+ */
 const TIMER_GRAIN_MS = 1;
 
+/** One run of a process on a machine. */
 export class SimulatedProcess implements Place {
   readonly #rate: ClockRate;
   readonly #chance: RandomStream;
@@ -24,7 +31,7 @@ export class SimulatedProcess implements Place {
   readonly timers: Timers;
   readonly random: Random;
   #state: "running" | "paused" | "dead" = "running";
-  /** What was due while it was paused. */
+  /** Events that became due while the process was paused. */
   #late: Scheduled[] = [];
   #arrived: Scheduled[] = [];
   readonly #beganAt: number;
@@ -68,18 +75,18 @@ export class SimulatedProcess implements Place {
     return this.#state === "running";
   }
 
-  /** Something arrives from outside: it happens now, or when the process goes on. */
+  /** Runs the handler for an outside event, now or when the process resumes. */
   arrive(run: () => void): void {
     if (this.#state === "running") run();
     else if (this.#state === "paused") this.#arrived.push(new Scheduled(run, this));
   }
 
-  /** Does it after so much of the world's time. */
+  /** Runs the callback after this much of the world's time. */
   after(delayMs: number, run: () => void): Due {
     return this.time.after(delayMs, run, this);
   }
 
-  /** Does it after so much of this machine's time, and a little later, as Node does. */
+  /** Runs the callback after this much of the machine's time plus a short delay, as Node does. */
   timer(ms: number, run: () => void): Due {
     const waitMs = Math.max(1, Math.trunc(timerMs(ms))) + this.random.fraction() * TIMER_GRAIN_MS;
     return this.time.after(waitMs / this.#rate.speed, run, this);
@@ -89,7 +96,10 @@ export class SimulatedProcess implements Place {
     if (this.#state === "running") this.#state = "paused";
   }
 
-  /** What has arrived meanwhile comes before timers that are overdue, or among them as it came: a real process may do either. */
+  /**
+   * Resumes the process. Events that arrived during the pause run before or after overdue timers, at random, since both
+   * can happen in a real process.
+   */
   resume(): void {
     if (this.#state !== "paused") return;
     this.#state = "running";

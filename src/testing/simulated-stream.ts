@@ -1,4 +1,4 @@
-/** One end of a simulated TCP stream: bytes in order, with back-pressure, that arrive in other portions than they were written in. */
+/** One end of a simulated TCP stream: bytes in order, with back-pressure, in chunks that may differ from the writes. */
 import type { Random } from "../core/random.ts";
 import type { HostPort } from "../runtime/host-port.ts";
 import type { Stream } from "../runtime/platform/platform.ts";
@@ -6,37 +6,43 @@ import { refusedBySystem } from "./simulated-disk.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
-/** The way from one end to the other. */
+/** The link from one end of a stream to the other. */
 export interface Way {
   readonly time: VirtualTime;
   readonly chance: Random;
   readonly isOpen: boolean;
-  /** Whether the machine at its beginning has power, and so sends again what was lost. */
+  /** Whether the sending machine has power, and therefore resends lost packets. */
   readonly hasSender: boolean;
   readonly isLossy: boolean;
   transit(bytes: number): Transit;
-  /** After how long a packet is sent again that was lost so many times before. */
+  /** Returns the timeout before a packet that has been lost this many times is resent. */
   lostForMs(losses: number): number;
-  /** The same where nothing gets through at all. */
+  /** Returns the same timeout for the case that the link is cut. */
   resendMs(attempts: number): number;
 }
 
+/** The travel time of a packet, and how many times it is lost before it arrives. */
 export interface Transit {
   readonly ms: number;
   readonly losses: number;
 }
 
-/** With so much under way, a write asks for patience; with so little, it goes on. */
+/**
+ * If the number of bytes in flight exceeds the first limit, a write signals back-pressure. Once it falls below the
+ * second, writing may continue.
+ */
 const HIGH_WATER_BYTES = 64 * 1024;
 const LOW_WATER_BYTES = 16 * 1024;
-/** So many packets that have arrived are kept at most. */
+/** The maximum number of delivered packets that are retained. */
 const MAX_GONE = 500;
-/** One in so many packets is split in two. */
+/** One in this many packets is split in two. */
 const SPLIT_ONE_IN = 50;
 
 type Packet = {
   due: number;
-  /** So many more times it is to be lost, and so many times it was, as long as the link loses any. */
+  /**
+   * How many more times the packet will be lost while the link is lossy, and how many times it has been lost so far.
+   */
   toLose: number;
   lost: number;
   readonly content: Buffer | "fin" | "reset" | "room";
@@ -45,6 +51,7 @@ type Packet = {
 // biome-ignore lint/suspicious/noExplicitAny: each event has its own listener.
 type Listener = (value?: any) => void;
 
+/** One end of a connection. */
 export class SimulatedStream implements Stream {
   readonly #process: SimulatedProcess;
   readonly #chance: Random;
@@ -56,11 +63,11 @@ export class SimulatedStream implements Stream {
   readonly #listeners = new Map<string, Listener[]>();
   #other: SimulatedStream | null = null;
   #way: Way | null = null;
-  /** On their way to the other end, in order. */
+  /** The packets in flight to the other end, in order. */
   #packets: Packet[] = [];
   #head = 0;
   #isMoving = false;
-  /** Written, and not read by the other end yet. */
+  /** How many bytes have been written that the other end has not read yet. */
   #unread = 0;
   #hasSentEnd = false;
 
@@ -75,7 +82,7 @@ export class SimulatedStream implements Stream {
     return this.#writable;
   }
 
-  /** Written, and not read at the other end yet. */
+  /** How many bytes have been written that the other end has not read yet. */
   get unreadBytes(): number {
     return this.#unread;
   }
@@ -100,7 +107,7 @@ export class SimulatedStream implements Stream {
     this.#sendEnd("fin");
   }
 
-  /** What is with the kernel still arrives, or the other end is told to forget it. */
+  /** Closes the stream immediately. Bytes that are already in the kernel still arrive, or the other end is reset. */
   destroy(): void {
     if (this.destroyed) return;
     if (this.#chance.below(2) === 0) this.#sendEnd("fin");
@@ -108,7 +115,7 @@ export class SimulatedStream implements Stream {
     this.#close();
   }
 
-  /** Its process is no more. */
+  /** Closes this end after its process has died. */
   abandon(hasPower: boolean): void {
     if (!hasPower) this.#forget();
     else if (!this.destroyed) this.#sendEnd(this.#chance.below(2) === 0 ? "fin" : "reset");
@@ -116,7 +123,7 @@ export class SimulatedStream implements Stream {
     this.#writable = false;
   }
 
-  /** It breaks, or never came to be. */
+  /** Breaks the stream, or reports that it could not be opened. */
   fail(code: string): void {
     if (this.destroyed) return;
     this.#hasSentEnd = true;
@@ -132,7 +139,7 @@ export class SimulatedStream implements Stream {
   }
 
   once(event: "close", listener: () => void): this {
-    return this.on(event, listener); // It comes once.
+    return this.on(event, listener); // This event is emitted only once.
   }
 
   #emit(event: string, value?: unknown): void {
@@ -149,13 +156,13 @@ export class SimulatedStream implements Stream {
   #sendEnd(how: "fin" | "reset"): void {
     if (this.#hasSentEnd) return;
     this.#hasSentEnd = true;
-    if (how === "reset") this.#forget(); // It overtakes.
+    if (how === "reset") this.#forget(); // A reset overtakes data.
     this.#send(how);
   }
 
   #send(content: Packet["content"]): void {
     const way = this.#way;
-    if (way === null) return; // Nobody has answered yet.
+    if (way === null) return; // The stream is not connected yet.
     if (typeof content === "object" && content.length > 1 && this.#chance.below(SPLIT_ONE_IN) === 0) {
       const at = 1 + this.#chance.below(content.length - 1);
       this.#queue(way, content.subarray(0, at));
@@ -170,13 +177,14 @@ export class SimulatedStream implements Stream {
     this.#move(way, 0);
   }
 
-  /** Waits for the first packet to arrive; one that does not get through is sent again, and all others wait for it. */
+  /** Waits for the first packet to arrive. If it is lost, it is resent, and all the others wait for it. */
   #move(way: Way, attempts: number): void {
     const packet = this.#packets[this.#head];
     if (packet === undefined) return this.#forget();
     if (this.#isMoving) return;
     this.#isMoving = true;
-    while (packet.toLose > 0 && way.isLossy && packet.due < way.time.now) lose(way, packet); // While it waited.
+    // Any resends that were due while the packet was waiting behind others have already happened.
+    while (packet.toLose > 0 && way.isLossy && packet.due < way.time.now) lose(way, packet);
     way.time.at(Math.max(packet.due, way.time.now), () => {
       this.#isMoving = false;
       if (this.#packets[this.#head] !== packet) return this.#move(way, 0);
@@ -196,7 +204,7 @@ export class SimulatedStream implements Stream {
   }
 
   #again(way: Way, packet: Packet, attempts: number): void {
-    if (!way.hasSender) return this.#forget(); // Nobody is left who would send it again.
+    if (!way.hasSender) return this.#forget(); // The sender has lost power, so there will be no retransmission.
     packet.due = way.time.now + way.resendMs(attempts);
     this.#move(way, attempts + 1);
   }
@@ -206,7 +214,7 @@ export class SimulatedStream implements Stream {
     this.#head = 0;
   }
 
-  /** At this end's machine. */
+  /** Handles a packet that arrives at this end's machine. */
   #arrive(content: Packet["content"]): void {
     if (this.destroyed) {
       if (content !== "reset" && content !== "fin") this.#answerReset();
@@ -239,14 +247,14 @@ export class SimulatedStream implements Stream {
     this.#emit("drain");
   }
 
-  /** The other end has closed: so does this one, once what it has written has left. */
+  /** Closes this end after the other end has closed, once this end's writes have been sent. */
   #ended(): void {
     this.#sendEnd("fin");
     this.#close();
   }
 }
 
-/** It is sent again, after twice as long each time. */
+/** Schedules a lost packet to be resent. The timeout doubles each time. */
 function lose(way: Way, packet: Packet): void {
   packet.due += way.lostForMs(packet.lost);
   packet.lost += 1;

@@ -15,7 +15,7 @@ describe("virtual time", () => {
     expect(result).toBe(86_400_000);
   });
 
-  test("lets all promises run to their end before the next event, however many there are in a row", async () => {
+  test("completes all promises before the next event, no matter how many follow each other", async () => {
     const time = new VirtualTime();
     const seen: string[] = [];
     const wait = async (): Promise<void> => {
@@ -28,13 +28,13 @@ describe("virtual time", () => {
     expect(seen).toEqual(["500 promises", "the next event"]);
   });
 
-  test("takes no time that is no number, which would come before all others for ever", () => {
+  test("rejects a time that is not a number, which would precede all others forever", () => {
     expect(() => new VirtualTime().after(Number.NaN, () => {})).toThrow(
       expect.objectContaining({ name: "InvariantViolation", code: "bad-time" }),
     );
   });
 
-  test("what is due at one time happens in the order in which it was asked for, and not if it was cancelled", async () => {
+  test("runs events of one time in the order of scheduling, unless they were cancelled", async () => {
     const time = new VirtualTime();
     const seen: number[] = [];
     for (const i of [1, 2, 3, 4]) {
@@ -46,7 +46,7 @@ describe("virtual time", () => {
     expect(seen).toEqual([0, 1, 2, 4]);
   });
 
-  test("stands still between two runs", async () => {
+  test("stops between two runs", async () => {
     const time = new VirtualTime();
     let ticks = 0;
     const tick = (): void => {
@@ -62,29 +62,29 @@ describe("virtual time", () => {
     expect([afterOne, ticks, time.now]).toEqual([11, 21, 20.5]);
   });
 
-  test("a run that waits for something real, with nothing left to happen, ends with an error that says so", async () => {
+  test("ends a run that waits for something real, with no event left, with an error that explains it", async () => {
     const time = new VirtualTime();
     const end = new AbortController();
     const run = time.drive(() => realSleep(60_000, undefined, { ref: true, signal: end.signal }), 100);
-    await expect(run).rejects.toThrow(/nothing is left to happen.*not of this world.*Timeout.*sleep\(\)/s);
+    await expect(run).rejects.toThrow(/no events are left.*outside this world.*Timeout.*sleep\(\)/s);
     end.abort();
   });
 
-  test("a run that waits for what never happens ends at its limit, though others go on for ever", async () => {
+  test("ends a run that waits in vain at its limit, though other events continue forever", async () => {
     const time = new VirtualTime();
     const tick = (): void => void time.after(1, tick);
     tick();
     await expect(time.drive(() => new Promise(() => {}), 5_000)).rejects.toMatchObject({ code: "world-too-long" });
   });
 
-  test("an event that repeats itself without waiting ends the run", async () => {
+  test("ends a run if an event repeats itself without waiting", async () => {
     const time = new VirtualTime();
     const again = (): void => void time.after(0, again);
     again();
     await expect(time.drive(() => sleepOn(time)(1), 5)).rejects.toMatchObject({ code: "world-stands-still" });
   });
 
-  test("what an event throws ends the run, and so does what the body throws", async () => {
+  test("ends a run with the error of an event or of the body", async () => {
     const time = new VirtualTime();
     time.after(1, () => {
       throw new Error("in an event");
@@ -93,7 +93,7 @@ describe("virtual time", () => {
     await expect(time.drive(() => Promise.reject(new Error("in the body")), 5)).rejects.toThrow("in the body");
   });
 
-  test("one run at a time", async () => {
+  test("allows one run at a time", async () => {
     const time = new VirtualTime();
     const first = time.drive(() => sleepOn(time)(1), 5);
     expect(() => time.drive(() => {}, 5)).toThrow(/one run of the world at a time/);

@@ -1,27 +1,32 @@
 /**
- * Virtual time: what is due happens one event at a time, and the clock jumps from one to the next. Before the next event is
- * taken, all promises that the last one settled have run to their end: each event has a turn of the real event loop to itself,
- * which is the only real asynchrony. So code with promises of its own runs in one order only.
+ * Virtual time. Events happen one at a time, in the order of their due times, and the clock jumps from one to the next.
+ * All promises that an event has settled run to completion before the next event. To ensure this, each event gets its
+ * own turn of the real event loop, which is the only real asynchrony. Code with promises can therefore run in only one
+ * order.
  */
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { eventQueue } from "../sim/event-queue.ts";
 
-/** Something that is due; `cancel` takes it back. */
+/** A scheduled event. `cancel` removes it. */
 export interface Due {
   cancel(): void;
 }
 
-/** Where something is to happen, which may not be possible when it is due. */
+/** The place where an event runs. It may be unable to run the event when the event is due. */
 export interface Place {
-  /** Whether it can happen now. If not, the place keeps it for later, or it never happens. */
+  /** Whether the event can run now. If not, the place either holds it back or drops it. */
   takes(due: Scheduled): boolean;
 }
 
-/** Turns of the event loop that are asked for at once: Node runs promises between two of them, but polls only after all. */
+/**
+ * The number of event-loop turns that are requested together. Node runs promises between any two of them, but polls
+ * only after all of them.
+ */
 const TURNS = 128;
-/** So many events at one instant are an endless loop. */
+/** The maximum number of events at the same time. More than this indicates an endless loop. */
 const MAX_AT_ONE_TIME = 100_000;
 
+/** An event in virtual time. */
 export class Scheduled implements Due {
   constructor(
     public run: (() => void) | null,
@@ -33,18 +38,19 @@ export class Scheduled implements Due {
   }
 }
 
-/** What drives time now: the run that has not ended. */
+/** The run that is currently advancing time. */
 interface Drive {
   readonly until: number;
   readonly fail: (error: unknown) => void;
 }
 
+/** A world's clock and event queue. */
 export class VirtualTime {
-  /** In milliseconds since the world began. */
+  /** The time in milliseconds since the world began. */
   now = 0;
-  /** How many events have happened. */
+  /** The number of events that have run. */
   count = 0;
-  /** Of when each of them happened: two runs with equal digests went alike. */
+  /** A hash of the times of all events. If two runs have the same digest, they took the same course. */
   digest = 0;
   readonly #queue = eventQueue();
   readonly #slots: (Scheduled | undefined)[] = [];
@@ -52,7 +58,7 @@ export class VirtualTime {
   #drive: Drive | null = null;
   #atThisTime = 0;
 
-  /** Whether a run has not ended. */
+  /** Whether a run is in progress. */
   get isDriven(): boolean {
     return this.#drive !== null;
   }
@@ -61,14 +67,14 @@ export class VirtualTime {
     return this.at(this.now + delayMs, run, place);
   }
 
-  /** What is due at one time happens in the order in which it was asked for. */
+  /** Schedules an event. Events that are due at the same time run in the order they were scheduled. */
   at(time: number, run: () => void, place: Place | null = null): Due {
     const scheduled = new Scheduled(run, place);
     this.again(time, scheduled);
     return scheduled;
   }
 
-  /** What a place has kept is due at another time. */
+  /** Adds an event to the queue. The event is either new or one that a place has held back. */
   again(time: number, scheduled: Scheduled): void {
     if (Number.isNaN(time))
       throw new InvariantViolation("bad-time", unexpected("the time of an event", "a number", time));
@@ -78,12 +84,16 @@ export class VirtualTime {
   }
 
   /**
-   * Lets time go on until what the body returns has settled.
-   * @throws UsageError `world-at-rest` if nothing is left to happen, `world-too-long` after `limitMs`; whatever an event throws.
+   * Advances time until the body's result has settled.
+   * @throws UsageError `world-at-rest` if no events are left, `world-too-long` after `limitMs`; any error thrown by an
+   * event
    */
   drive<T>(body: () => T | PromiseLike<T>, limitMs: number): Promise<T> {
     if (this.#drive !== null)
-      throw new UsageError("world-is-running", "expected one run of the world at a time, and one has not ended yet");
+      throw new UsageError(
+        "world-is-running",
+        "expected one run of the world at a time, but another has not ended yet",
+      );
     return new Promise<T>((resolve, reject) => {
       const end = (settle: () => void): void => {
         if (this.#drive !== drive) return;
@@ -100,7 +110,7 @@ export class VirtualTime {
     });
   }
 
-  /** What happened outside of any event, and must end the run. */
+  /** Ends the run with an error that occurred outside any event. */
   fail(error: unknown): void {
     this.#drive?.fail(error);
   }
@@ -125,7 +135,7 @@ export class VirtualTime {
     }
   }
 
-  /** The earliest event that was not cancelled; time is now what it is then. */
+  /** Removes the earliest event that has not been canceled from the queue, and advances time to it. */
   #next({ until }: Drive): () => void {
     for (;;) {
       const at = this.#queue.next();
@@ -146,30 +156,30 @@ export class VirtualTime {
 }
 
 const LIKELY =
-  "in a world, wait for members and for the world's own sleep() and setTimeout() alone, not for real timers, files, sockets or child processes";
+  "in a world, wait only for members and for the world's own sleep() and setTimeout(), not for real timers, files, sockets or child processes";
 
 const atRest = (now: number): UsageError =>
   new UsageError(
     "world-at-rest",
-    `the run has not ended, and nothing is left to happen after ${now.toFixed(1)} ms: it waits for something that is not of this world${realWork()}. Expected: ${LIKELY}`,
+    `the run has not ended, but no events are left after ${now.toFixed(1)} ms: it is waiting for something outside this world${realWork()}. Expected: ${LIKELY}`,
   );
 
 const tooLong = (until: number): UsageError =>
   new UsageError(
     "world-too-long",
-    `the run has not ended by ${until} ms of virtual time: it waits for something that never happens, or that is not of this world${realWork()}. Expected: ${LIKELY}; or give run() a higher limitMs`,
+    `the run has not ended by ${until} ms of virtual time: it is waiting for something that never happens or is outside this world${realWork()}. Expected: ${LIKELY}; or give run() a higher limitMs`,
   );
 
 const endless = (at: number): UsageError =>
   new UsageError(
     "world-stands-still",
-    `more than ${MAX_AT_ONE_TIME} events at ${at.toFixed(1)} ms: something repeats itself without waiting, so that time cannot go on`,
+    `more than ${MAX_AT_ONE_TIME} events at ${at.toFixed(1)} ms: something repeats without waiting, which keeps time from advancing`,
   );
 
-/** What of Node's is under way, to name the culprit: most often a real timer or a file. */
+/** Describes the real work that Node is doing, to identify the cause, which is usually a timer or a file. */
 function realWork(): string {
   const kinds = new Set(process.getActiveResourcesInfo().filter((kind) => REAL_WORK.test(kind)));
-  return kinds.size === 0 ? "" : ` (under way in this process: ${[...kinds].join(", ")})`;
+  return kinds.size === 0 ? "" : ` (in progress in this process: ${[...kinds].join(", ")})`;
 }
 
 const REAL_WORK = /^(Timeout|FS|TCP|TLS|Process|GetAddrInfo|Pipe|UDP)/;

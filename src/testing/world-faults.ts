@@ -1,4 +1,4 @@
-/** What a fault of the plan does to machines and links, and what takes it back. */
+/** How each kind of fault affects machines and links. */
 import type { NodeId } from "../core/protocol.ts";
 import type { Random } from "../core/random.ts";
 import type { Delay } from "../sim/delay.ts";
@@ -8,26 +8,30 @@ import type { LinkModel, SimulatedNetwork } from "./simulated-network.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
 import type { WorldOptions } from "./world-options.ts";
 
-/** What links suffer from at random. */
+/** How a link behaves during a random fault. */
 const TROUBLED: Readonly<Record<"slow" | "lossy", LinkModel>> = {
   slow: { delayMs: { logNormal: { medianMs: 40, sigma: 1 } } },
   lossy: { loss: 0.2 },
 };
 const SLOW_DISK_MS: Delay = [5, 200];
-/** By how much a clock is wrong where chance decides. The leases of locks and elections allow for 5 %. */
+/** The maximum random error in the speed of a clock. The leases for locks and elections allow for 5 %. */
 const DRIFT = 0.04;
 
+/** The parts of a world that faults affect. */
 export interface Surrounded {
   readonly network: SimulatedNetwork;
-  /** Of links that are well. */
+  /** How links behave without faults. */
   readonly links: LinkModel;
   readonly members: readonly NodeId[];
   member(id: NodeId): SimulatedMachine;
-  /** A member's or a client's. */
+  /** Returns the process of a member or client. */
   process(id: NodeId): SimulatedProcess | null;
 }
 
-/** Begins a fault; what is returned ends it. */
+/**
+ * Begins a fault.
+ * @returns a function that ends it
+ */
 export function begin({ kind, nodes }: Fault, around: Surrounded): () => void {
   const { network, links, members } = around;
   const [first, second] = nodes as [NodeId, NodeId];
@@ -76,13 +80,13 @@ export function begin({ kind, nodes }: Fault, around: Surrounded): () => void {
   }
 }
 
-/** As whoever has made room starts what had ended for want of it. */
+/** Once there is space, restarts a process that ended because the disk was full. */
 export function makeSureItRuns(machine: SimulatedMachine): void {
   if (machine.hasFailed) machine.end(false);
   if (machine.run === null && machine.isUp && !machine.disk.isFull) machine.start();
 }
 
-/** How fast the clocks of each machine go. */
+/** Returns how fast each machine's clocks run. */
 export function speedsOf({ drift, faults }: WorldOptions, chance: Random): (id: NodeId) => number {
   if (drift !== undefined || faults === undefined || chance.below(2) === 0) return (id) => drift?.[id] ?? 1;
   return (id) => chance.stream(`${id}`).between(1 - DRIFT, 1 + DRIFT);

@@ -1,26 +1,27 @@
-/** The links between the machines of a world: how they are, and which are cut. */
+/** The links between a world's machines: how they behave, and which of them are cut. */
 import type { NodeId } from "../core/protocol.ts";
 import { intoGroups, intoShape, type PartitionShape } from "../sim/links.ts";
 import type { LinkModel, Machine, SimulatedNetwork } from "./simulated-network.ts";
 
-/** Groups that cannot reach each other, or another shape. */
+/** Groups that cannot reach each other, or a named shape. */
 export type Partition = (readonly NodeId[])[] | [PartitionShape];
 
+/** Sets how links behave, and cuts and restores them. */
 export class WorldLinks {
   readonly #network: SimulatedNetwork;
-  /** Of links that nobody has set otherwise. */
+  /** How links behave unless set individually. */
   readonly model: LinkModel;
-  /** What takes back the cuts that were asked for. */
+  /** The functions that end the current cuts. */
   #cuts: (() => void)[] = [];
 
-  /** Links all of these machines, as `model` says. */
+  /** Links all of these machines with each other, using `model`. */
   constructor(network: SimulatedNetwork, machines: readonly NodeId[], model: LinkModel) {
     this.#network = network;
     this.model = model;
     this.#eachPair(machines, (from, to) => this.set(from, to));
   }
 
-  /** One more machine, linked with these others as `model` says. */
+  /** Adds a machine and links it to the others, using `model`. */
   add(machine: Machine, others: readonly NodeId[]): void {
     this.#network.add(machine);
     for (const other of others) {
@@ -33,14 +34,14 @@ export class WorldLinks {
     this.#network.link(from, to).set(model);
   }
 
-  /** In addition to what was cut before. */
+  /** Cuts a link, in addition to existing cuts. */
   cut(from: NodeId, to: NodeId): void {
     this.#cuts.push(this.#network.link(from, to).cut());
   }
 
   /**
-   * In place of what was cut before.
-   * @param placeOf of one of these machines among them; throws for others
+   * Replaces all existing cuts.
+   * @param placeOf returns the index of one of these machines, and throws for any other id
    */
   partition(machines: readonly NodeId[], given: Partition, placeOf: (id: NodeId) => number): void {
     const isApart = isShape(given)
@@ -52,7 +53,7 @@ export class WorldLinks {
     });
   }
 
-  /** Takes back partitions and cuts. */
+  /** Ends partitions and cuts. */
   mend(): void {
     for (const mend of this.#cuts) mend();
     this.#cuts = [];
@@ -63,7 +64,7 @@ export class WorldLinks {
   }
 }
 
-/** The machines that it names, if it names any. */
+/** Returns the machines named in a partition, if any. */
 export const namedIn = (given: Partition): readonly NodeId[] => (isShape(given) ? [] : given.flat());
 
 const isShape = (given: Partition): given is [PartitionShape] => given[0] !== undefined && "shape" in given[0];

@@ -1,4 +1,4 @@
-/** What a world is told when it is made, and what programs and runs in it are given. */
+/** The options for a world, and the parameters that its programs and runs receive. */
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import * as may from "../cluster/services/known-options.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -8,43 +8,55 @@ import type { DiskModel } from "./simulated-disk.ts";
 import type { LinkModel } from "./simulated-network.ts";
 import type { WorldTimers } from "./world-timers.ts";
 
+/** Options for `simulate()`. */
 export interface WorldOptions {
-  /** How many there are, with the ids from 1 on; or their ids. */
+  /** The number of members, whose ids start at 1, or a list of ids. */
   readonly members: number | readonly NodeId[];
-  /** Default: that of `COTERIE_SEED`, or 1. */
+  /** The seed for all random choices. Default: the value of `COTERIE_SEED`, or 1. */
   readonly seed?: number | undefined;
-  /** What the process of each member does once it has joined, and anew after each restart. */
+  /** The program that each member's process runs once the member has joined, and again after each restart. */
   readonly program?: Program | undefined;
-  /** `random`: machines fail, processes stand still, links are cut, slow or lossy, as the seed wishes. Default: nothing happens by itself. */
+  /**
+   * The random faults. `random`: depending on the seed, machines crash, processes are paused, and links are cut, slow
+   * or lossy. Default: no faults.
+   */
   readonly faults?: "random" | FaultOptions | undefined;
-  /** Of all links. */
+  /** How all links behave. Omitted fields have the defaults given in `LinkModel`. */
   readonly network?: LinkModel | undefined;
+  /** How fast all disks are. Default: a sync takes 0.2 to 2 ms. */
   readonly disk?: DiskModel | undefined;
-  /** How fast the clocks of a machine go: 1.02 is 2 % too fast. Default: 1, or with `faults` up to 4 % wrong. */
+  /**
+   * How fast a machine's clocks run; a clock at 1.02 is 2 % too fast. Default: 1 or, with `faults`, off by up to 4 %.
+   */
   readonly drift?: Readonly<Record<NodeId, number>> | undefined;
-  /** Options for the `join()` of all members. */
+  /** Options that all members pass to `join()`. */
   readonly join?:
     | Partial<Omit<JoinOptions, "id" | "members" | "tls" | "signal" | "registry" | "admin" | "multicast">>
     | undefined;
-  /** Of which release each member is as it starts, for tests of upgrades. Default: all are of this one. @internal */
+  /**
+   * Returns the release that a member runs from a given start on, for tests of upgrades. Default: this release for all
+   * members.
+   * @internal
+   */
   readonly release?: ((id: NodeId) => Release) | undefined;
 }
 
-/** What a member's process runs. It ends where its process ends: nothing that it waits for comes any more. */
+/** A program in a member's process. It ends when the process ends. After that, its promises never settle. */
 export type Program = (member: Member, process: ProcessTools) => unknown;
 
-/** What its code takes from its surroundings. */
+/** The functions that a program can use. */
 export interface ProcessTools extends WorldTimers {
-  /** The machine's clock: as `performance.now()`. */
+  /** Returns the time of the machine's clock. Use it instead of `performance.now()`. */
   readonly now: () => number;
-  /** As `Math.random()`. */
+  /** Returns a random number. Use it instead of `Math.random()`. */
   readonly random: () => number;
-  /** Writes into the world's log. */
+  /** Writes a line to the world's log. */
   readonly log: (text: string) => void;
 }
 
+/** Options for `World.run()`. */
 export interface RunOptions {
-  /** How much virtual time it may take. Default: 10 minutes. */
+  /** The maximum duration of the run in virtual time, in milliseconds. Default: 10 minutes. */
   readonly limitMs?: number;
 }
 
@@ -52,7 +64,7 @@ const count: may.Rule = {
   wanted: "a finite number of 0 or more",
   accepts: (value) => may.finite.accepts(value) && (value as number) >= 0,
 };
-/** What stands in them, and who the members are, is looked at where it is used. */
+/** The rules for `WorldOptions`. Nested options and ids are checked where they are used. */
 const known: may.Rules<WorldOptions> = {
   members: may.anything,
   seed: { wanted: "a whole number", accepts: (value) => Number.isSafeInteger(value) },
@@ -75,11 +87,11 @@ const knownLink: may.Rules<LinkModel> = { delayMs: may.anything, loss: may.anyth
 const knownDisk: may.Rules<DiskModel> = { syncMs: may.anything };
 const knownRun: may.Rules<RunOptions> = { limitMs: may.duration };
 const runBody: may.Rule = {
-  wanted: "a function, or a finite number of milliseconds of 0 or more",
+  wanted: "a function, or a finite number of milliseconds, at least 0",
   accepts: (value) => may.callback.accepts(value) || count.accepts(value),
 };
 
-/** @throws UsageError */
+/** @throws UsageError if an option is invalid */
 export function requireWorld(options: WorldOptions): void {
   may.requireOptions("simulate", options, known);
   const { faults, network, disk } = options;
@@ -88,13 +100,13 @@ export function requireWorld(options: WorldOptions): void {
   if (disk !== undefined) may.requireOptions("simulate", disk, knownDisk, "disk");
 }
 
-/** @throws UsageError */
+/** @throws UsageError if the body or an option is invalid */
 export function requireRun(body: unknown, options: RunOptions): void {
-  may.requireRule("what run() is given", body, may.needed(runBody));
+  may.requireRule("the body of run()", body, may.needed(runBody));
   may.requireOptions("run", options, knownRun);
 }
 
-/** @throws UsageError */
+/** @throws UsageError if a field is invalid */
 export const requireLink = (model: LinkModel): void => may.requireOptions("link", model, knownLink);
 
 function areSpeeds(value: unknown): boolean {

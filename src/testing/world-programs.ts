@@ -1,19 +1,26 @@
-/** Programs that run in processes of a world. */
+/** Runs programs in a world's processes. */
 import type { SimulatedProcess } from "./simulated-process.ts";
 import type { ProcessTools } from "./world-options.ts";
 import { worldTimers } from "./world-timers.ts";
 
+/** A program's process and log. */
 export interface AroundProgram {
   readonly process: SimulatedProcess;
-  /** Of the member or client that it uses: aborted once that has ended. */
+  /** Aborted once the member or client that the program uses has ended. */
   readonly used: AbortSignal;
   log(text: string): void;
-  /** It has failed for want of what it used: its process ends, as one does that has nothing left to do. */
+  /**
+   * Called when the program failed because its member or client has ended. Ends the process, which has nothing left to
+   * do.
+   */
   onEnd(): void;
-  /** It has failed by itself. */
+  /** Called when the program itself has failed. */
   onError(error: unknown): void;
 }
 
+/**
+ * Starts a program. If it throws, the world ends, unless the cause is that the program's member or client has ended.
+ */
 export function runProgram(program: (tools: ProcessTools) => unknown, around: AroundProgram): void {
   const { process, used } = around;
   const { clock, random } = process;

@@ -9,7 +9,7 @@ const path = (file: string): string => fileURLToPath(new URL(`../../${file}`, im
 const LOCK = "invoice";
 
 describe("a world", () => {
-  test("has members of join(), which lose what they cannot hold, and are succeeded", async () => {
+  test("has members of join(), which lose locks that they cannot keep, and get successors", async () => {
     const world = simulate({ members: 3, seed: 7 });
     await world.run(async () => {
       const lock = await world.member(1).mutex(LOCK).acquire();
@@ -46,7 +46,7 @@ describe("a world", () => {
     expect(world.now()).toBeGreaterThanOrEqual(600_000);
   });
 
-  test("stands still between runs; sleep() outside of a run is a run", async () => {
+  test("stops between runs; sleep() outside of a run is a run", async () => {
     const world = simulate({ members: 1, seed: 1 });
     await world.sleep(100);
     const { events } = world;
@@ -62,15 +62,15 @@ describe("a world", () => {
     await expect(run).rejects.toThrow(/Seed 17\. Replay: COTERIE_SEED=17 npx vitest run src\/testing\/world\.test\.ts/);
   });
 
-  test("a run that waits for something real ends, and says so", async () => {
+  test("a run that waits for something real ends with an explanation", async () => {
     const world = simulate({ members: 2, seed: 1 });
     const end = new AbortController();
     const run = world.run(() => realSleep(60_000, undefined, { signal: end.signal }), { limitMs: 5_000 });
-    await expect(run).rejects.toThrow(/not of this world \(under way in this process: .*Timeout.*sleep\(\)/s);
+    await expect(run).rejects.toThrow(/outside this world \(in progress in this process: .*Timeout.*sleep\(\)/s);
     end.abort();
   });
 
-  test("what a program throws ends the run", async () => {
+  test("an error of a program ends the run", async () => {
     const world = simulate({
       members: 2,
       seed: 1,
@@ -84,7 +84,7 @@ describe("a world", () => {
 });
 
 describe("a member", () => {
-  test("that crashes runs no code any more: what it awaited never settles, and its program begins anew with the next process", async () => {
+  test("that crashes runs no more code: its promises never settle, and its program starts again with the next process", async () => {
     const seen: string[] = [];
     const world = simulate({
       members: 3,
@@ -115,7 +115,7 @@ describe("a member", () => {
     expect(seen).toEqual(["begins at true", "begins at true", "has slept"]);
   });
 
-  test("that is paused is succeeded; when it goes on, its lock is lost before its code can rely on it", async () => {
+  test("that is paused gets a successor; when it resumes, its lock is lost before its code can rely on it", async () => {
     const world = simulate({ members: 3, seed: 2 });
     await world.run(async () => {
       const lock = await world.member(1).mutex(LOCK).acquire();
@@ -140,10 +140,10 @@ describe("a member", () => {
     });
   });
 
-  test("that has left may be started again at once; one that runs has to be ended first", async () => {
+  test("that has left may be restarted at once; a running one must be ended first", async () => {
     const world = simulate({ members: 3, seed: 2 });
     await world.run(async () => {
-      expect(() => world.restart(1)).toThrow(/it runs: kill\(1\) or crash\(1\) first/);
+      expect(() => world.restart(1)).toThrow(/it is running: kill\(1\) or crash\(1\) first/);
       const before = world.member(1);
       await before.leave();
       const again = await world.restart(1);
@@ -152,7 +152,7 @@ describe("a member", () => {
     });
   });
 
-  test("that came later is the first to start again, once all were down", async () => {
+  test("that joined later is the first to restart, once all were down", async () => {
     const world = simulate({ members: 3, seed: 2 });
     await world.run(async () => {
       await world.add(4);
@@ -162,7 +162,7 @@ describe("a member", () => {
     });
   });
 
-  test("whose disk fails, fails, and says nothing more", async () => {
+  test("whose disk fails, fails, and reports nothing more", async () => {
     const world = simulate({ members: 3, seed: 2 });
     await world.run(async () => {
       world.failDisk(2);
@@ -192,7 +192,7 @@ describe("a member", () => {
     expect(slept[2]).toBeCloseTo(10_000 / 1.02, -1);
   });
 
-  test("that cannot be heard in one direction is suspected there, and only there", async () => {
+  test("whose messages are lost in one direction is suspected only at that end", async () => {
     const world = simulate({ members: 3, seed: 4 });
     await world.run(async () => {
       world.cut(1, 2);

@@ -1,6 +1,6 @@
 /**
- * A world: members of `join()` in one process, on simulated machines, in virtual time. It is what `join()` runs on a real
- * network, except for the platform; and equal seeds give equal runs.
+ * A world: members created by `join()` in one process, on simulated machines, in virtual time. The members run the real
+ * code of `join()` on a simulated platform. Equal seeds lead to equal runs.
  */
 import type { Client } from "../client/client.ts";
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
@@ -45,7 +45,7 @@ const LIMIT_MS = 600_000;
 const PORT = 7_100;
 
 /**
- * Makes a world. Nothing happens in it until `run()`.
+ * Creates a world. Nothing happens in it until `run()`.
  *
  * @example
  * const world = simulate({ members: 3, seed: 7 });
@@ -59,18 +59,25 @@ const PORT = 7_100;
  */
 export const simulate = (options: WorldOptions): World => new World(options, new Error("made here"));
 
+/** A simulated cluster in virtual time, created by `simulate()`. */
 export class World {
+  /** The seed of this world. Equal seeds and options lead to equal runs. */
   readonly seed: number;
-  /** All that there are, or have been; `member(id).cluster.members()` says who is on the list. */
+  /**
+   * The ids of all members, including removed ones. For the cluster's own list, call `member(id).cluster.members()`.
+   */
   readonly members: NodeId[];
-  /** The machines of clients: `connect`. */
+  /** The ids of the clients' machines. See `connect`. */
   readonly clients: readonly NodeId[];
-  /** What has happened, a line each, with the time in milliseconds. */
+  /** The events so far, one per line, with the time in milliseconds. */
   readonly log: string[] = [];
+  /** Waits in virtual time. Outside `run()`, it also runs the world for that time. */
   readonly sleep: WorldTimers["sleep"];
+  /** Calls a function after a delay in virtual time. */
   readonly setTimeout: WorldTimers["setTimeout"];
+  /** Cancels a timer started with `setTimeout`. */
   readonly clearTimeout: WorldTimers["clearTimeout"];
-  /** The faults that are to come, if they are random; those of clients from when they first connect. */
+  /** The random faults that are planned. A client's faults are added when it first connects. */
   readonly plan: Fault[];
   readonly #time = new VirtualTime();
   readonly #network: SimulatedNetwork;
@@ -78,14 +85,14 @@ export class World {
   readonly #clients: SimulatedClients;
   readonly #make: (id: NodeId) => SimulatedMachine;
   #founders: readonly NodeId[];
-  /** How often each has been given another address. */
+  /** How many times each member has moved to a different address. */
   readonly #moves = new Map<NodeId, number>();
   readonly #clusterName: string;
   readonly #program: Program | undefined;
-  /** Whose stack tells which test this is. Looking at it takes long, and is done where it is needed. */
+  /** An error whose stack identifies the test. Reading a stack is slow, so it is read only after a failure. */
   readonly #made: Error;
   readonly #links: WorldLinks;
-  /** What makes room on the disks that are full. */
+  /** For each full disk, the function that frees it. */
   readonly #full = new Map<NodeId, () => void>();
   #hasBegun = false;
   readonly #faults: FaultOptions | undefined;
@@ -132,25 +139,25 @@ export class World {
     this.plan = this.#faults === undefined ? [] : faultPlan(this.#faults, this.members, chance.stream("faults"));
   }
 
-  /** The world's time, in milliseconds since it began. No clock of a member shows it. */
+  /** Returns the world's time, in milliseconds since it began. None of the members' clocks show this time. */
   now(): number {
     return this.#time.now;
   }
 
-  /** Of all that has happened, and when: equal in two runs that went alike. */
+  /** A hash of the times of all events. It is the same for two runs that took the same course. */
   get digest(): number {
     return this.#time.digest;
   }
 
-  /** How many events have happened. */
+  /** The number of events that have run. */
   get events(): number {
     return this.#time.count;
   }
 
   /**
-   * Lets time go on until the body has ended, and then stand still; or for so many milliseconds. First all members join. An error says with
-   * which seed it came.
-   * @throws whatever the body throws; UsageError if nothing is left to happen, or if `limitMs` have passed.
+   * Advances time until the body has ended, or by the given number of milliseconds. In the first run, all members join
+   * before the body begins. If it throws, the error message contains the seed.
+   * @throws the error thrown by the body; UsageError if no events are left, or after `limitMs`
    */
   async run<T>(body: number | ((world: this) => T | PromiseLike<T>), options: RunOptions = {}): Promise<T> {
     requireRun(body, options);
@@ -168,57 +175,67 @@ export class World {
     }
   }
 
-  /** The member as it runs now. @throws UsageError while its process does not run, or has not joined yet. */
+  /**
+   * Returns the member in its current run.
+   * @throws UsageError if its process is not running or it has not joined yet
+   */
   member(id: NodeId): Member {
     const member = this.#machine(id).run?.member ?? null;
     if (member === null)
       throw new UsageError(
         "not-running",
-        `expected member ${id} to run, and it is down, or has not joined yet: await restart(${id})`,
+        `expected member ${id} to be running, but it is down or has not joined yet: await restart(${id})`,
       );
     return member;
   }
 
-  /** Of a member: its process runs, and has joined; it may have left since, or failed. Of a client: its process runs. */
+  /**
+   * Whether a member's process is running and has joined, even if the member has since left or failed. For a client:
+   * whether its process is running.
+   */
   isUp(id: NodeId): boolean {
     const client = this.#clients.find(id);
     return client === undefined ? (this.#machine(id).run?.member ?? null) !== null : client.process !== null;
   }
 
   /**
-   * The power of its machine fails: its process is no more, what its disk has not synced may be lost, and the others hear nothing. What
-   * was awaited of it never settles, and its signals are not aborted: no code of a dead process runs.
+   * Cuts a machine's power. Its process ends, unsynced data may be lost, and the other machines are not notified. The
+   * member's pending promises never settle, and its signals are not aborted, since a dead process does not run any
+   * code.
    */
   crash(id: NodeId): void {
     this.#end(id, "crashes", true);
   }
 
-  /** Its process ends, as by `kill -9`: its disk keeps what was written, and its machine closes its connections. */
+  /** Ends the process, as with `kill -9`. Its disk keeps all writes, and its machine closes its connections. */
   kill(id: NodeId): void {
     this.#end(id, "is killed", false);
   }
 
-  /** Starts the member's process on its machine; one that runs still, and whose member has left, ends before. Resolves when it has joined. */
+  /**
+   * Starts the member's process on its machine. If there is still a process whose member has left, ends it first.
+   * Resolves when the member has joined.
+   */
   restart(id: NodeId): Promise<Member> {
     const machine = this.#machine(id);
     if (machine.run?.member?.status().state === "left") this.#end(id, "ends", false);
     if (machine.run !== null)
       throw new UsageError(
         "already-running",
-        `expected member ${id} to be down, and it runs: kill(${id}) or crash(${id}) first`,
+        `expected member ${id} to be down, but it is running: kill(${id}) or crash(${id}) first`,
       );
     this.note(`node ${id} starts`);
     return machine.start().joined;
   }
 
-  /** Where the others reach that member, whether it is there or not. */
+  /** Returns the address at which the other members can reach this member, whether or not it is running. */
   address(id: NodeId): string {
     return `${hostOf(id)}:${PORT + (this.#moves.get(id) ?? 0)}`;
   }
 
   /**
-   * A machine more, whose process joins with `existing: true`. Somebody has to put it on the list: `add` does both. Resolves when it
-   * has joined, though the others may not have let it in yet.
+   * Adds a machine, whose process joins with `existing: true`. A member must also add the new member to the list; `add`
+   * does both. Resolves when the new member has joined, although the other members may not accept it yet.
    */
   enter(id: NodeId): Promise<Member> {
     if (this.#machines.has(id))
@@ -231,9 +248,11 @@ export class World {
   }
 
   /**
-   * A client that is no member, on a machine of its own: what `connect()` gives, with the same words. From the first one on all members take
-   * clients. With random faults it stands still and its links fail, as those of members do. Of one whose machine is killed or crashes
-   * no code runs.
+   * Connects a client on its own machine, like `connect()`. From the first client on, all members serve clients. Random
+   * faults pause the client and affect its links, as they do for members. Once its machine has been killed or has
+   * crashed, none of its code runs.
+   * @example
+   * const client = await world.connect();
    * @throws CoordinationError `no-endpoint`
    */
   async connect(options: ClientOptions = {}): Promise<Client> {
@@ -255,13 +274,19 @@ export class World {
     return client;
   }
 
-  /** A member that runs puts another on the list, and that starts. It votes once it is up to date: `cluster.settled()` waits for that. */
+  /**
+   * Adds a member through a running one, and starts it. It can vote once it is up to date; `cluster.settled()` waits
+   * for this.
+   */
   async add(id: NodeId, options: AddOptions = {}): Promise<Member> {
     await this.#anybody().cluster.add({ id, address: this.address(id) }, options);
     return this.enter(id);
   }
 
-  /** Its process ends, another member that runs puts a new address on the list, and it starts there. */
+  /**
+   * Ends a member's process, changes the member's address through another running member, and starts the process at the
+   * new address.
+   */
   async move(id: NodeId, options: CallOptions = {}): Promise<Member> {
     const { cluster } = this.#anybody(id);
     if (this.#machine(id).run !== null) this.kill(id);
@@ -270,32 +295,42 @@ export class World {
     return this.restart(id);
   }
 
-  /** A member that runs takes it from the list. Resolves once that is in effect: its process, if it runs, has ended as a member by itself or soon will. */
+  /**
+   * Removes a member through a running one. Resolves once the change has taken effect. If the removed member's process
+   * is running, the member has left or will leave soon.
+   */
   async remove(id: NodeId, options: CallOptions = {}): Promise<void> {
     const { cluster } = this.#anybody(id);
     await cluster.remove(id, options);
     await cluster.settled(options);
   }
 
-  /** The disk of a member that is down is empty from now on. */
+  /** Empties the disk of a stopped member. */
   wipe(id: NodeId): void {
     const machine = this.#machine(id);
     if (machine.run !== null)
-      throw new UsageError("already-running", `expected member ${id} to be down, and it runs: crash(${id}) first`);
+      throw new UsageError(
+        "already-running",
+        `expected member ${id} to be down, but it is running: crash(${id}) first`,
+      );
     this.note(`node ${id} loses its disk`);
     machine.disk.wipe();
   }
 
   /**
-   * Founds a new cluster from the bytes that `member.cluster.snapshot()` gave, as `coterie snapshot restore` does, of members that are all down.
-   * Those whose disks are empty get a folder of it: `wipe` them before. One that has kept its old folder is a member of the old cluster.
+   * Founds a new cluster from the bytes returned by `member.cluster.snapshot()`, like `coterie snapshot restore`. All
+   * members of the new cluster must be stopped. Only members with empty disks get a folder for the new cluster, so call
+   * `wipe` for them first. A member that keeps its folder is still a member of the old cluster.
    */
   async restore(snapshot: Uint8Array, members: readonly NodeId[] = this.#founders): Promise<void> {
     const machines = members.map((id) => this.#machine(id));
     const running = machines.find(({ run }) => run !== null);
     if (running !== undefined)
-      throw new UsageError("already-running", `expected member ${running.id} to be down, and it runs: crash it first`);
-    this.note(`nodes ${members.join(", ")} are to be a new cluster`);
+      throw new UsageError(
+        "already-running",
+        `expected member ${running.id} to be down, but it is running: crash it first`,
+      );
+    this.note(`nodes ${members.join(", ")} will found a new cluster`);
     this.#founders = idsOf(members);
     const cluster = this.#clusterName;
     let made: NewCluster | null = null;
@@ -309,26 +344,33 @@ export class World {
     }
   }
 
-  /** Its process stands still, as by `kill -STOP`, until `resume`. Timers that are overdue run late then, one after the other. */
+  /**
+   * Pauses a member's process, as with `kill -STOP`, until `resume` is called. After that, overdue timers run one after
+   * another.
+   */
   pause(id: NodeId): void {
     this.note(`node ${id} is paused`);
     this.#anyMachine(id).process?.pause();
   }
 
+  /** Resumes a member's paused process. */
   resume(id: NodeId): void {
-    this.note(`node ${id} goes on`);
+    this.note(`node ${id} resumes`);
     this.#anyMachine(id).process?.resume();
   }
 
-  /** The next sync of its disk fails with this code: the member fails, and its process does not end by itself. */
+  /** Makes the next sync on a member's disk fail with this code. The member fails, but its process does not end. */
   failDisk(id: NodeId, code = "EIO"): void {
-    this.note(`the disk of node ${id} will fail`);
+    this.note(`node ${id}'s disk will fail`);
     this.#machine(id).disk.failNext(code);
   }
 
-  /** No file on its disk gets longer from now on, so that the member fails as it writes; and one that is started meanwhile cannot join. Until `freeDisk`. */
+  /**
+   * Fills a member's disk until `freeDisk` is called. The member fails when it next writes, and if it starts while the
+   * disk is full, it cannot join.
+   */
   fillDisk(id: NodeId): void {
-    this.note(`the disk of node ${id} is full`);
+    this.note(`node ${id}'s disk is full`);
     const free = this.#machine(id).disk.fill();
     const before = this.#full.get(id);
     this.#full.set(id, () => {
@@ -337,15 +379,18 @@ export class World {
     });
   }
 
-  /** There is room again, and the process is started anew if it has ended, or its member has failed, meanwhile. */
+  /** Frees up a member's disk. Restarts the process if it has ended or its member has failed in the meantime. */
   freeDisk(id: NodeId): void {
-    this.note(`the disk of node ${id} has room`);
+    this.note(`node ${id}'s disk has room`);
     this.#full.get(id)?.();
     this.#full.delete(id);
     makeSureItRuns(this.#machine(id));
   }
 
-  /** Groups that cannot reach each other, in place of what was cut before; or another shape, as in the simulator. Clients that are in none reach all members. */
+  /**
+   * Splits the machines into groups that cannot reach each other, or according to a named shape, as in the simulator.
+   * Replaces earlier cuts. Clients that are not in any group can reach all members.
+   */
   partition(...groups: (readonly NodeId[])[]): void;
   partition(shape: PartitionShape): void;
   partition(...given: Partition): void {
@@ -355,31 +400,34 @@ export class World {
     this.note(`partition ${JSON.stringify(given)}`);
   }
 
-  /** Nothing gets from one machine to the other from now on, in addition to what was cut before. */
+  /** Cuts the link from one machine to another, in addition to earlier cuts. */
   cut(from: NodeId, to: NodeId): void {
     this.note(`cut from ${from} to ${to}`);
     this.#links.cut(this.#anyMachine(from).id, this.#anyMachine(to).id);
   }
 
-  /** Takes back partitions and cuts. */
+  /** Ends all partitions and cuts. */
   heal(): void {
     this.note("the network is healed");
     this.#links.mend();
   }
 
-  /** The link from one machine to another is so from now on. Without a model: as `network` says. */
+  /**
+   * Sets how the link from one machine to another behaves. Without a model, restores the behavior set with the
+   * `network` option.
+   */
   link(from: NodeId, to: NodeId, model?: LinkModel): void {
     if (model !== undefined) requireLink(model);
     this.#links.set(this.#anyMachine(from).id, this.#anyMachine(to).id, model);
     this.note(`link from ${from} to ${to}: ${JSON.stringify(model ?? this.#links.model)}`);
   }
 
-  /** Writes a line into the world's log. */
+  /** Writes a line to the world's log. */
   note(text: string): void {
     this.log.push(`${this.#time.now.toFixed(3).padStart(11)} ${text}`);
   }
 
-  /** The first run: all members join, and from then on faults come. */
+  /** Lets all members join, and then starts the faults. Later calls do nothing. */
   async #begin(): Promise<void> {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
@@ -420,7 +468,10 @@ export class World {
     this.#runProgram(id, process, (tools) => program(member, tools), member.signal);
   }
 
-  /** An error of a program ends its process where what it used has ended, as a process ends that has nothing left to do; and otherwise the run. */
+  /**
+   * Runs a program. If it fails because the member or client has ended, its process ends, too, since it has nothing
+   * left to do. Any other error ends the run.
+   */
   #runProgram(
     id: NodeId,
     process: SimulatedProcess,
@@ -440,16 +491,16 @@ export class World {
     const isFounder = this.#founders.includes(id);
     const others = this.members.filter((each) => each !== id);
     const up = others.filter((each) => this.isUp(each));
-    const known = up.length > 0 ? up : others; // Where all start at once, none is up yet.
+    const known = up.length > 0 ? up : others; // If all members are starting at the same time, none of them is up yet.
     const those = isFounder ? this.#founders : [id, ...known];
     const members = Object.fromEntries(those.map((each) => [each, this.address(each)]));
     return { members, ...(isFounder ? {} : { existing: true }) };
   }
 
-  /** A member that runs, another than that one. */
+  /** Returns a running member other than the given one. */
   #anybody(but?: NodeId): Member {
     const id = this.members.find((each) => each !== but && this.isUp(each) && !this.member(each).signal.aborted);
-    if (id === undefined) throw new UsageError("not-running", "expected a member that runs, and none does");
+    if (id === undefined) throw new UsageError("not-running", "expected a running member, got none");
     return this.member(id);
   }
 
@@ -469,10 +520,7 @@ function idsOf(members: number | readonly NodeId[]): readonly NodeId[] {
   const ids = typeof members === "number" ? upTo(members) : Array.isArray(members) ? [...members] : [];
   const isSound = ids.length > 0 && ids.every((id) => Number.isSafeInteger(id) && id >= 0 && id < FIRST_CLIENT_MACHINE);
   if (isSound && new Set(ids).size === ids.length) return ids;
-  throw new UsageError(
-    "bad-option",
-    unexpected("members", "how many there are, or their ids without repetition", members),
-  );
+  throw new UsageError("bad-option", unexpected("members", "their number, or a list of distinct ids", members));
 }
 
 const upTo = (count: number): NodeId[] =>

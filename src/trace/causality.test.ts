@@ -5,7 +5,7 @@ import { vectorClocks } from "./steps.ts";
 
 const message = { type: "hello" };
 
-it("a step shares one clock, a message orders two nodes, and what no message joins is concurrent", () => {
+it("a step has one clock, a message orders two nodes, and events not connected by messages are concurrent", () => {
   const entries: TraceEntry[] = [
     { at: 0, node: 0, kind: "start" },
     { at: 0, node: 0, kind: "send", id: "0-1", to: 1, message },
@@ -21,7 +21,7 @@ it("a step shares one clock, a message orders two nodes, and what no message joi
   expect(compare(clocks[2] ?? {}, clocks[4] ?? {})).toBe("concurrent");
 });
 
-it("a recording that begins in the middle of a step counts that step too", () => {
+it("counts a step when the recording begins in the middle of it", () => {
   const entries: TraceEntry[] = [
     { at: 0, node: 0, kind: "send", id: "0-1", to: 1, message },
     { at: 1, node: 1, kind: "receive", id: "0-1", from: 0, message },
@@ -31,7 +31,7 @@ it("a recording that begins in the middle of a step counts that step too", () =>
   expect(vectorClocks(entries)).toEqual([{ 0: 1 }, { 0: 1, 1: 1 }, { 0: 2 }, { 0: 3 }]);
 });
 
-it("the second copy of a message depends on its sending like the first, even after a crash of the receiver", () => {
+it("the second copy of a message depends on its sending like the first, even after the receiver crashed", () => {
   const receipt = { kind: "receive", id: "0-1", from: 0, message } as const;
   const entries: TraceEntry[] = [
     { at: 0, node: 0, kind: "send", id: "0-1", to: 1, message },

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { mergeInto } from "./replay-node.ts";
 
-test("objects are gone into, anything else is replaced", () => {
+test("merges objects and replaces anything else", () => {
   const state = { clock: { time: 1, skew: 2 }, queue: [1, 2] };
   mergeInto(state, { clock: { time: 9 }, queue: [], leader: null });
   expect(state).toEqual({ clock: { time: 9, skew: 2 }, queue: [], leader: null });
 });
 
-test("a file that names a field __proto__ or constructor changes that one state alone", () => {
+test("a file with a field __proto__ or constructor changes only that one state", () => {
   const state = {};
   mergeInto(
     state,

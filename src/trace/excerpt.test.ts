@@ -33,14 +33,14 @@ const entries: TraceEntry[] = [
 const excerpt = (selection: Selection) => excerptOf({ header, entries, clocks: [{}, {}, {}, {}] }, selection);
 const part = (selection: Selection) => excerpt(selection).entries;
 
-describe("a part of a trace", () => {
-  it("hides by short names and full ones", () => {
+describe("an excerpt of a trace", () => {
+  it("hides entries by short and full names", () => {
     expect(part({ hide: ["call"] })).toHaveLength(3);
     expect(part({ hide: ["election.call", "beat"] })).toHaveLength(2);
     expect(part({ hide: ["suspected"] })).toHaveLength(3);
   });
 
-  it("leaves what follows from something hidden where it was, and not in the step before", () => {
+  it("keeps effects of a hidden entry in their own step", () => {
     expect(excerpt({}).steps).toEqual([
       { at: 1_000, node: 0, indices: [0, 1] },
       { at: 1_040, node: 0, indices: [2, 3] },
@@ -52,7 +52,7 @@ describe("a part of a trace", () => {
     expect(excerpt({ hide: ["call", "beat", "suspected"] }).steps).toEqual([{ at: 1_000, node: 0, indices: [0] }]);
   });
 
-  it("of some nodes has what messages of others led to where it was", () => {
+  it("an excerpt of some nodes keeps the effects of messages from others in their steps", () => {
     const between = traceOf(
       [0, 1, 2],
       [
@@ -65,7 +65,7 @@ describe("a part of a trace", () => {
     expect(excerptOf(between, { nodes: [0, 1] }).steps.map(({ at }) => at)).toEqual([0, 7]);
   });
 
-  it("is drawn with every mark at its moment", () => {
+  it("is drawn with every mark at its time", () => {
     const marks = layOut(excerpt({ hide: ["beat"] }), 1_000).steps.map(({ inscription }) => inscription.marks);
     expect(marks).toEqual([["start"], ["event"]]);
     const lines = drawLanes(excerpt({ hide: ["beat"] }), { columns: 80, paint: (_style, text) => text }) ?? [];
@@ -73,11 +73,14 @@ describe("a part of a trace", () => {
   });
 
   it.each<[Selection, string]>([
-    [{ hide: ["foo"] }, "expected what is hidden to be a message, timer or event of the trace: call, election.call, b"],
-    [{ from: 41 }, "expected the beginning to be at most 40 ms, when the trace ends, got 41"],
+    [
+      { hide: ["foo"] },
+      "expected the hidden type to be a message, timer or event of the trace: call, election.call, b",
+    ],
+    [{ from: 41 }, "expected the beginning to be at most 40 ms, the end of the trace, got 41"],
     [{ to: -1 }, "expected the end to be at least 0 ms, when the trace begins, got -1"],
     [{ nodes: [2] }, "expected the node to be one of 0, 1, got 2"],
-  ])("that is none is refused: %j", (selection, sentence) => {
+  ])("is rejected if invalid: %j", (selection, sentence) => {
     expect(() => part(selection)).toThrow(sentence);
   });
 });

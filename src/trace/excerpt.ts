@@ -1,4 +1,4 @@
-/** A part of a trace: some of its time, some of its nodes, without what would bury the rest. */
+/** Excerpts of a trace: a time window, a subset of the nodes, or a trace without hidden entries. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import type { MessageId, TraceEntry, TraceHeader } from "./entry.ts";
@@ -8,24 +8,27 @@ import { type Standing, type Standings, standingAfter, standingsBefore } from ".
 import { type Step, stepsAmong } from "./steps.ts";
 
 export interface Excerpt extends Trace {
-  /** How the nodes stood before the first entry. */
+  /** Each node's standing before the first entry. */
   readonly before: Standings;
-  /** What the nodes did at once, as the whole trace has it: what a step began with may be left out here. */
+  /** The steps of the whole trace that have entries in the excerpt. The first entry of such a step may be missing. */
   readonly steps: readonly Step[];
-  /** The moment that times are counted from: 0 in a simulation, the first entry of a recording. */
+  /** The time treated as 0: the start of a simulation, or the first entry of a recording. */
   readonly origin: number;
 }
 
 export interface Selection {
-  /** In milliseconds since the origin, both included. */
+  /** The first and last time, both inclusive, in milliseconds since the origin. */
   readonly from?: number;
   readonly to?: number;
   readonly nodes?: readonly NodeId[];
-  /** Messages, timers and events of these names, short or full, are left out. */
+  /** The short or full names of messages, timers and events to leave out. */
   readonly hide?: readonly string[];
 }
 
-/** @throws UsageError for nodes, names and times that the trace does not have */
+/**
+ * Selects a part of a trace.
+ * @throws UsageError if a node, name or time does not occur in the trace
+ */
 export function excerptOf({ header, entries, clocks }: Trace, selection: Selection = {}): Excerpt {
   const nodes = new Set(chosenNodes(header, selection.nodes));
   const origin = originOf(header, entries);
@@ -37,7 +40,7 @@ export function excerptOf({ header, entries, clocks }: Trace, selection: Selecti
   const kept: number[] = [];
   let begun = false;
   for (const [index, entry] of entries.entries()) {
-    // Clocks of processes differ a little, so an entry of the window may be followed by one from before it.
+    // The clocks of processes differ slightly, so an entry from before the window can follow the first entry in it.
     begun ||= !isBefore(entry);
     const concernsOthers = otherEnd(entry) !== null && !nodes.has(otherEnd(entry) as NodeId);
     if (!begun) before.set(entry.node, standingAfter(before.get(entry.node) as Standing, entry));
@@ -53,7 +56,6 @@ export function excerptOf({ header, entries, clocks }: Trace, selection: Selecti
   };
 }
 
-/** Its first entries, as many as `count`. */
 export function beginningOf(excerpt: Excerpt, count: number): Excerpt {
   const { entries, clocks, steps } = excerpt;
   if (entries.length <= count) return excerpt;
@@ -64,7 +66,10 @@ export function beginningOf(excerpt: Excerpt, count: number): Excerpt {
   return { ...excerpt, entries: entries.slice(0, count), clocks: clocks.slice(0, count), steps: begun };
 }
 
-/** A misspelt name hides nothing, and a window beside the run shows nothing: nobody wants that. */
+/**
+ * Rejects selections that make no sense. A misspelled name would not hide anything, and a window outside the run would
+ * not show anything.
+ */
 function requireSense({ from, to, hide = [] }: Selection, entries: readonly TraceEntry[], origin: number): void {
   const refuse = (what: string, expected: string, got: unknown): never => {
     throw new UsageError("bad-selection", unexpected(what, expected, got));
@@ -72,17 +77,17 @@ function requireSense({ from, to, hide = [] }: Selection, entries: readonly Trac
   const names = new Set(entries.flatMap((entry) => (hide.length === 0 ? [] : namesIn(entry))));
   const stray = hide.find((name) => !names.has(name));
   if (stray !== undefined)
-    refuse("what is hidden", `a message, timer or event of the trace: ${[...names].join(", ")}`, stray);
+    refuse("the hidden type", `a message, timer or event of the trace: ${[...names].join(", ")}`, stray);
   const times = entries.map(({ at }) => at - origin);
   const [first, last] = [Math.min, Math.max].map((least) => times.reduce((a, b) => least(a, b), times[0] ?? 0)) as [
     number,
     number,
   ];
-  if (from !== undefined && from > last) refuse("the beginning", `at most ${last} ms, when the trace ends`, from);
+  if (from !== undefined && from > last) refuse("the beginning", `at most ${last} ms, the end of the trace`, from);
   if (to !== undefined && to < first) refuse("the end", `at least ${first} ms, when the trace begins`, to);
 }
 
-/** Short and full; none where the entry has no name of a protocol's. */
+/** Returns the short name and the full name. Empty if the entry does not have a name from the protocol. */
 function namesIn(entry: TraceEntry): string[] {
   const name = nameIn(entry);
   return name === null ? [] : [name.short, name.full];
@@ -102,6 +107,7 @@ function nameIn(entry: TraceEntry): Name | null {
   }
 }
 
+/** Returns the time treated as 0. */
 export function originOf(header: TraceHeader, entries: readonly TraceEntry[]): number {
   return header.madeBy === "cluster" ? (entries[0]?.at ?? 0) : 0;
 }
@@ -127,7 +133,7 @@ function hiddenBy(names: readonly string[]): (entry: TraceEntry) => boolean {
   };
 }
 
-/** The repeated part begins with the first entry of it that is left. */
+/** Returns the violation, with the start of the repeated part moved to the first entry that was kept. */
 function moved({ violation }: TraceHeader, kept: readonly number[]): TraceHeader["violation"] {
   if (violation === null || violation.loopFrom === null) return violation;
   const { loopFrom } = violation;

@@ -1,4 +1,7 @@
-/** Which fields a header and each kind of entry must have. Fields beyond these are let through: a later version may add some. */
+/**
+ * The required fields of the header and of each kind of entry. Additional fields are allowed, because a later version
+ * may add some.
+ */
 import { unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import type { LossReason, TraceEntry, TraceHeader } from "./entry.ts";
@@ -52,11 +55,11 @@ const headerFields: { readonly [K in keyof Required<TraceHeader>]: Field } = {
   nodes: ids,
   seed: orNull(finite),
   byzantine: {
-    expected: "an object from node to behaviour, or absent",
+    expected: "an object that maps nodes to behaviors, or absent",
     holds: (value) => value === undefined || (isObject(value) && Object.keys(value).every(isId)),
   },
   states: {
-    expected: "an object from node to what of its state differs, or absent",
+    expected: "an object that maps nodes to the differing parts of their states, or absent",
     holds: (value) =>
       value === undefined ||
       (isObject(value) && Object.keys(value).every(isId) && Object.values(value).every(isObject)),
@@ -66,7 +69,7 @@ const headerFields: { readonly [K in keyof Required<TraceHeader>]: Field } = {
 
 const violationFields: Fields = { property: words, claim: words, loopFrom: orNull(natural) };
 
-/** A record, so that a new reason is not forgotten here. */
+/** The reasons for losses. This is a record so that the compiler reports a missing reason. */
 const lossReasons: Readonly<Record<LossReason, true>> = {
   cut: true,
   dropped: true,
@@ -76,7 +79,7 @@ const lossReasons: Readonly<Record<LossReason, true>> = {
 };
 
 const texts: Field = {
-  expected: "a list of texts, or absent",
+  expected: "a list of strings, or absent",
   holds: (value) => value === undefined || (Array.isArray(value) && value.every(isText)),
 };
 
@@ -104,7 +107,7 @@ const journal: Field = {
   holds: (value) => value === undefined || Array.isArray(value),
 };
 
-/** Beyond `at`, `node` and `kind`. `other` stands for one of the header's nodes. */
+/** Returns the fields other than `at`, `node` and `kind`. `other` checks the id of another node. */
 function fieldsOf(other: Field): Readonly<Record<TraceEntry["kind"], Fields>> {
   return {
     start: { journal },
@@ -124,7 +127,7 @@ function fieldsOf(other: Field): Readonly<Record<TraceEntry["kind"], Fields>> {
   };
 }
 
-/** What is wrong with the first line of a file, in one sentence that names the field; null if nothing is. */
+/** Returns the problem with a file's first line, in one sentence that names the field. Null if there is none. */
 export function headerProblem(value: unknown): string | null {
   if (!isObject(value) || value.kind !== "trace")
     return unexpected("the header of a trace", 'an object with kind "trace"', value);
@@ -134,8 +137,8 @@ export function headerProblem(value: unknown): string | null {
 }
 
 /**
- * Says of an entry of a trace of these nodes what is wrong with it, in one sentence that names the field; null if
- * nothing is.
+ * Returns a function that checks an entry of a trace of these nodes. The function returns the problem in one sentence
+ * that names the field, or null if there is none.
  */
 export function entryProblems(nodes: readonly NodeId[]): (value: unknown) => string | null {
   const node = oneOf(...nodes);

@@ -21,30 +21,30 @@ function refusal(text: string, limits?: Parameters<typeof readTrace>[1]): string
 }
 
 describe("a trace file", () => {
-  it("reads as it was written, every kind of entry with its clock", () => {
+  it("reads every kind of entry with its clock, as it was written", () => {
     const text = writeTrace(everyKind.header, everyKind.entries);
     expect(readTrace(text)).toEqual({ ...everyKind, torn: false });
     expect(text.split("\n")[1]).toBe('{"at":0,"node":0,"kind":"start","clock":{"0":1}}');
   });
 
-  it("is the same when it is written line by line", () => {
+  it("is the same when written line by line", () => {
     const lines = traceLines(everyKind.header);
     const text = lines.header + everyKind.entries.map((entry) => lines.entry(entry)).join("");
     expect(text).toBe(writeTrace(everyKind.header, everyKind.entries));
   });
 
-  it("gets its clocks on reading where a line has none", () => {
+  it("computes all clocks on reading if a line has none", () => {
     const live = [send(1, 0, 1, "a"), receive(2, 1, 0, "a")];
     expect(readTrace(written(...live)).clocks).toEqual([{ 0: 1 }, { 0: 1, 1: 1 }]);
   });
 
-  it("keeps the clocks of a part, which count from the beginning of the whole", () => {
+  it("keeps the clocks of an excerpt, which count from the beginning of the whole trace", () => {
     const part = [receive(2, 1, 0, "a")];
     const { clocks } = readTrace(writeTrace(header, part, [{ 0: 7, 1: 3 }]));
     expect(clocks).toEqual([{ 0: 7, 1: 3 }]);
   });
 
-  it("may end in the middle of a line, and says so", () => {
+  it("may end in the middle of a line, and reports it", () => {
     const whole = writeTrace(everyKind.header, everyKind.entries);
     const { entries, torn } = readTrace(whole.slice(0, -9));
     expect({ count: entries.length, torn }).toEqual({ count: everyKind.entries.length - 1, torn: true });
@@ -80,7 +80,7 @@ describe("a damaged trace file", () => {
     ],
     [
       written({ at: 0, node: 0, kind: "view", view: { role: "member", held: "0.1" }, state: {} }),
-      'line 2: expected view.held to be a list of texts, or absent, got "0.1"',
+      'line 2: expected view.held to be a list of strings, or absent, got "0.1"',
     ],
     [
       written({ at: 0, node: 0, kind: "view", view: { role: "member", certificates: [{ of: "x", needed: 2 }] } }),
@@ -94,35 +94,35 @@ describe("a damaged trace file", () => {
       written({ at: 0, node: 0, kind: "start", clock: { 0: -1 } }),
       'line 2: expected clock to be counts by node, got {"0":-1}',
     ],
-  ])("is refused by line and field: %#", (text, sentence) => {
+  ])("is rejected by line and field: %#", (text, sentence) => {
     expect(refusal(text)).toMatch(sentence);
   });
 
-  it("is bounded in entries and in the length of a line", () => {
+  it("is bounded in the number of entries and the length of a line", () => {
     const text = written(send(0, 0, 1, "a"), send(0, 0, 1, "b"));
     expect(refusal(text, { maxEntries: 1 })).toBe("line 3: expected at most 1 entries, got more");
     expect(refusal(text, { maxLineLength: 20 })).toMatch(/^line 1: expected at most 20 characters, got \d+$/);
   });
 });
 
-describe("what is nested", () => {
+describe("nested values", () => {
   const within = (depth: number): string =>
     `{"at":0,"node":0,"kind":"command","command":{"type":"put","value":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
-  const tooDeep = "expected at most 500 lists and objects within each other, got more";
+  const tooDeep = "expected lists and objects nested at most 500 deep, got deeper ones";
 
-  it("is read up to 500 deep, and refused beyond", () => {
-    expect(readTrace(written(within(498))).entries).toHaveLength(1); // In the command, which is in the entry.
+  it("are read up to a depth of 500 and rejected beyond", () => {
+    expect(readTrace(written(within(498))).entries).toHaveLength(1); // The entry and the command add two levels.
     expect(refusal(written(within(499)))).toBe(`line 2: ${tooDeep}`);
   });
 
-  it("is refused as deep as a line can have it, in the header, too", () => {
+  it("are rejected at any depth that a line can have, even in the header", () => {
     const [depth, options] = [20_000, `"options":${"[".repeat(20_000)}${"]".repeat(20_000)}`];
     expect(refusal(written(within(depth)))).toBe(`line 2: ${tooDeep}`);
     expect(refusal(JSON.stringify(header).replace('"options":{}', options))).toBe(`line 1: ${tooDeep}`);
   });
 });
 
-/** Runs of three nodes in which some messages are still on their way at the end. */
+/** Generates runs of three nodes that end with some messages in flight. */
 const runs = fc
   .array(fc.record({ node: fc.nat(2), to: fc.nat(2), wait: fc.nat(5), arrives: fc.boolean() }), { maxLength: 30 })
   .map((plans) => {
@@ -136,11 +136,11 @@ const runs = fc
     return traceOf([0, 1, 2], entries);
   });
 
-describe("lines in another order", () => {
-  it("each node keeps its own order, no receipt comes before its sending, and times never fall without need", () => {
+describe("lines in a different order", () => {
+  it("keep each node's order, put sendings before receipts, and keep times ascending where possible", () => {
     fc.assert(
       fc.property(runs, fc.array(fc.integer({ min: -3, max: 3 }), { minLength: 3, maxLength: 3 }), (trace, skews) => {
-        // Clocks that differ, and a recorder that writes one node after the other.
+        // Clocks that differ, and a recorder that writes the nodes one after another.
         const skewed = trace.entries.map((entry) => ({ ...entry, at: entry.at + (skews[entry.node] ?? 0) }));
         const byNode = skewed.toSorted((a, b) => a.node - b.node);
         const { entries, clocks } = readTrace(
@@ -165,7 +165,7 @@ describe("lines in another order", () => {
     );
   });
 
-  it("stay as they are where they are in order", () => {
+  it("stay as they are if they are already in order", () => {
     fc.assert(
       fc.property(runs, (trace) => {
         expect(readTrace(writeTrace(trace.header, trace.entries)).entries).toEqual(trace.entries);
@@ -173,13 +173,13 @@ describe("lines in another order", () => {
     );
   });
 
-  it("messages that wait for each other in a circle are all read", () => {
+  it("are all read if messages wait for each other in a cycle", () => {
     const circle = [receive(0, 0, 1, "b"), send(1, 0, 1, "a"), receive(0, 1, 0, "a"), send(1, 1, 0, "b")];
     expect(readTrace(written(...circle)).entries).toHaveLength(4);
   });
 });
 
-it("a fault that is written late stands where its time is, between the steps of its node", () => {
+it("a fault that was written late is sorted by its time, between the steps of its node", () => {
   const entries: TraceEntry[] = [
     send(1, 0, 1, "a"),
     receive(4, 1, 0, "a"),

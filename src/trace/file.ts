@@ -1,6 +1,6 @@
 /**
- * A trace as a file: JSON lines, first the header, then one entry per line, each with its vector clock as
- * `clock: { "0": 3, "2": 1 }`. See docs/traces.md.
+ * Traces as files: JSON lines, with the header first and then one entry per line, each with its vector clock as `clock:
+ * { "0": 3, "2": 1 }`. See docs/verify/traces.md.
  */
 import { reviveChunk } from "../core/chunk.ts";
 import type { VectorClock } from "../core/clocks.ts";
@@ -12,36 +12,38 @@ import { clockKeeper, vectorClocks } from "./steps.ts";
 
 export interface Trace {
   readonly header: TraceHeader;
-  /** Each node's own order is kept, no receipt comes before its sending, and within these bounds time decides. */
+  /** The entries, ordered by time, except that each node's order is preserved and no receipt comes before its send. */
   readonly entries: readonly TraceEntry[];
-  /** Of each entry. */
   readonly clocks: readonly VectorClock[];
 }
 
 export interface ReadTrace extends Trace {
-  /** Whether the last line was cut short, as its recorder was killed. It is left out. */
+  /** Whether the last line was incomplete because the recorder was killed. That line is omitted. */
   readonly torn: boolean;
 }
 
 export interface ReadLimits {
-  /** 1,000,000 unless told. */
+  /** The maximum number of entries. Default: 1,000,000. */
   readonly maxEntries?: number;
-  /** In characters. 1,000,000 unless told. */
+  /** The maximum length of a line, in characters. Default: 1,000,000. */
   readonly maxLineLength?: number;
-  /** Is called now and then with the number of entries read so far. */
+  /** Called regularly with the number of entries read so far. */
   readonly onEntries?: (entries: number) => void;
 }
 
-/** Entries between two calls of `onEntries`. */
+/** The number of entries between two calls of `onEntries`. */
 const REPORTED_ENTRIES = 10_000;
 
-/** Lines of a trace file, each with its line feed. `entry` takes the entries in order, as `orderOf` has it. */
+/**
+ * The lines of a trace file, each ending with a line feed. Call `entry` with the entries in the order defined by
+ * `orderOf`.
+ */
 export interface TraceLines {
   readonly header: string;
   entry(entry: TraceEntry): string;
 }
 
-/** For recorders: writes line by line, and computes the clocks as it goes. */
+/** Creates lines for recorders, one at a time, and computes the clocks along the way. */
 export function traceLines(header: TraceHeader): TraceLines {
   const clockOf = clockKeeper();
   return {
@@ -50,7 +52,10 @@ export function traceLines(header: TraceHeader): TraceLines {
   };
 }
 
-/** The whole file. Clocks are computed unless they are given, as for a part of a longer trace. */
+/**
+ * Returns the text of the whole file. Clocks are computed unless they are given. They must be given for an excerpt of a
+ * longer trace.
+ */
 export function writeTrace(
   header: TraceHeader,
   entries: readonly TraceEntry[],
@@ -65,9 +70,9 @@ const entryLine = (entry: TraceEntry, clock: VectorClock): string => `${JSON.str
 type Written = TraceEntry & { readonly clock?: VectorClock };
 
 /**
- * Reads a file. Entries come in the order of `orderOf`, whatever the order of the lines; clocks are those of the file if
- * every line has one, and are computed otherwise.
- * @throws UsageError naming line and field
+ * Reads a file. Entries are returned in the order defined by `orderOf`, regardless of the order of the lines. If every
+ * line has a clock, the clocks are taken from the file; otherwise they are computed.
+ * @throws UsageError if the file is invalid. The message gives the line and the field.
  */
 export function readTrace(
   text: string,
@@ -86,7 +91,7 @@ export function readTrace(
       break;
     }
     if (isDeeper(value, line))
-      throw refusal(number, `expected at most ${MAX_DEPTH} lists and objects within each other, got more`);
+      throw refusal(number, `expected lists and objects nested at most ${MAX_DEPTH} deep, got deeper ones`);
     const problem = problemOf(value ?? line);
     if (problem !== null) throw refusal(number, problem);
     if (header === undefined) {
@@ -108,7 +113,7 @@ function settled(written: readonly Written[]): Pick<Trace, "entries" | "clocks">
   return { entries, clocks: known.length === entries.length ? known : vectorClocks(entries) };
 }
 
-/** Blank lines are passed over, and counted. */
+/** Yields the lines. Blank lines are skipped but counted. */
 function* linesOf(text: string): Generator<{ line: string; number: number; isUnfinished: boolean }> {
   for (let start = 0, number = 1; start < text.length; number++) {
     const found = text.indexOf("\n", start);
@@ -127,10 +132,10 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Far more than any message or state has; who goes through them goes in by calls within calls. */
+/** The maximum nesting depth, which is much deeper than any message or state. Code that walks values is recursive. */
 const MAX_DEPTH = 500;
 
-/** Each that is within another takes two characters of the line at least. */
+/** Whether a value is nested too deeply. Each level of nesting takes at least two characters. */
 const isDeeper = (value: unknown, line: string): boolean =>
   line.length > 2 * MAX_DEPTH && isDeeperThan(MAX_DEPTH, value);
 
@@ -141,7 +146,7 @@ function isDeeperThan(most: number, value: unknown): boolean {
 
 const refusal = (line: number, problem: string): UsageError => new UsageError("bad-trace", `line ${line}: ${problem}`);
 
-/** The indices of the entries, in order. What is in order already stays as it is. */
+/** Returns the indexes of the entries, in order. Entries that are already in order keep their positions. */
 function orderOf(entries: readonly TraceEntry[]): number[] {
   return isInOrder(entries) ? entries.map((_, index) => index) : merged(entries);
 }
@@ -162,7 +167,7 @@ interface Lane {
   next: number;
 }
 
-/** A merge of one lane per node. A lane whose next entry is a receipt waits for the lane that has the sending. */
+/** Merges one lane per node. A lane whose next entry is a receipt waits for the lane that has the send. */
 function merged(entries: readonly TraceEntry[]): number[] {
   const unsent = new Set(entries.flatMap((entry) => (entry.kind === "send" ? [entry.id] : [])));
   const ready: Lane[] = [];
@@ -188,7 +193,7 @@ function merged(entries: readonly TraceEntry[]): number[] {
   while (order.length < entries.length) {
     const lane = ready.shift();
     if (lane === undefined) {
-      // Messages that wait for each other in a circle: no run has them, so any of them may go first.
+      // Messages wait for each other in a cycle, which no run can produce, so any of them may come first.
       const [id] = waiting.keys().next().value === undefined ? [] : [waiting.keys().next().value as MessageId];
       if (id === undefined) break;
       release(id);
@@ -221,7 +226,10 @@ function lanesOf(entries: readonly TraceEntry[]): Lane[] {
   return [...lanes.values()];
 }
 
-/** Where the next entry of a node stands among those before it. */
+/**
+ * Returns the position at which to insert an entry among the node's earlier ones. A fault is inserted according to its
+ * time, between steps.
+ */
 function placeIn(indices: readonly number[], index: number, entries: readonly TraceEntry[]): number {
   const { kind, at } = entries[index] as TraceEntry;
   if (kind !== "fault") return indices.length;

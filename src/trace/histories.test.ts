@@ -9,7 +9,7 @@ import { replay } from "./replay.ts";
 
 type Counter = { state: { count: number }; command: { type: "draw" }; event: { type: "drew"; number: number } };
 
-/** Hands out 1, 2, 3 …, and begins anew after a crash: what it handed out before is in no state. */
+/** Hands out 1, 2, 3 …, and restarts at 1 after a crash, because its state is not journaled. */
 const counter: Protocol<Counter> = {
   name: "counter",
   init: () => ({ count: 0 }),
@@ -53,8 +53,8 @@ const crashing: Pick<ModelOptions<Counter>, "protocol" | "network" | "timers" | 
   recoveries: 1,
 };
 
-describe("a property that remembers events through crashes", () => {
-  it("in the simulator, and in a recording of it", () => {
+describe("a property that remembers events across crashes", () => {
+  it("works in the simulator, and in a recording of the run", () => {
     const entries: TraceEntry<Counter>[] = [];
     const sim = simulation({
       protocol: counter,
@@ -78,7 +78,7 @@ describe("a property that remembers events through crashes", () => {
     expect(replay(counter, [0, 1], entries, { until: finding?.entry as number }).findings[0]?.verdict).toBe("holds");
   });
 
-  it("in the checker, and where its counterexample is replayed", () => {
+  it("works in the checker, and when its counterexample is replayed", () => {
     const options = {
       ...crashing,
       nodes: [0, 1],
@@ -92,9 +92,9 @@ describe("a property that remembers events through crashes", () => {
     expect(new Replayer<Counter>(options, property!).replay(path)).toEqual(path);
   });
 
-  it("takes no state where no property remembers", () => {
+  it("adds no states if no property remembers anything", () => {
     const options = { ...crashing, nodes: [0], commands: ({ count }: Counter["state"]) => (count < 1 ? [draw] : []) };
-    // Up with and without a number, before the crash and after it, and down.
+    // Running with and without a number, before and after the crash, and stopped.
     expect(explore<Counter>({ ...options, properties: [] }).states).toBe(5);
     expect(explore<Counter>({ ...options, properties: counter.properties, maxStates: 100 }).verdict).toBe("violated");
   });

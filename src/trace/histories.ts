@@ -1,4 +1,4 @@
-/** What the properties of a protocol remember of one node, side by side: a driver keeps one such list for each node. */
+/** The histories that a protocol's properties keep for one node. A driver stores one such list per node. */
 import { InvariantViolation } from "../core/errors.ts";
 import type {
   CommandOf,
@@ -13,15 +13,19 @@ import type {
   World,
 } from "../core/protocol.ts";
 
-/** By the place of each history among those that are kept. */
+/** A node's histories, each at its property's position among the properties that have a history. */
 export type Remembered = readonly unknown[];
 
-/** What was shown, and as what it was declared: a search answers with what it was shown, which may be asked again. */
+/**
+ * Maps each wrapped property to the declared one. A search returns wrapped properties, which a caller may pass in
+ * again.
+ */
 const declared = new WeakMap<object, object>();
 
-/** Of all runs of a protocol. */
+/** The histories that have been created. All runs of a protocol share them. */
 const made = new WeakMap<object, Histories<Vocabulary>>();
 
+/** Returns the histories of these properties. They are created once per list of properties. */
 export function historiesOf<V extends Vocabulary>(properties: readonly Property<V>[]): Histories<V> {
   const known = made.get(properties) as Histories<V> | undefined;
   if (known !== undefined) return known;
@@ -30,8 +34,9 @@ export function historiesOf<V extends Vocabulary>(properties: readonly Property<
   return histories;
 }
 
+/** Updates the histories of a node. */
 export class Histories<V extends Vocabulary> {
-  /** Of a node that has emitted nothing. */
+  /** The histories of a node that has not emitted any events. */
   readonly empty: Remembered;
   readonly #own: readonly Property<V>[];
   #ownShown: readonly Property<V>[] | null = null;
@@ -43,12 +48,12 @@ export class Histories<V extends Vocabulary> {
     this.empty = this.#kept.map(({ empty }) => empty);
   }
 
-  /** After one more event of the node: the list itself, where no property cares. */
+  /** Returns the histories after one more event at the node. Returns the same list if no property's history changes. */
   after(before: Remembered, event: EventOf<V>): Remembered {
     return this.#changed(before, (history, known) => history.after(known, event));
   }
 
-  /** After a command that is to be answered. */
+  /** Returns the histories after a command that expects a reply. */
   requested(before: Remembered, command: CommandOf<V>): Remembered {
     return this.#changed(before, (history, known) => history.afterRequest?.(known, command) ?? known);
   }
@@ -62,7 +67,7 @@ export class Histories<V extends Vocabulary> {
     return after.some((value, place) => value !== before[place]) ? after : before;
   }
 
-  /** The same properties, to be asked of a driver's world. */
+  /** Returns the properties, wrapped so that they can be evaluated in a driver's world. */
   shown(properties: readonly Property<V>[]): readonly Property<V>[] {
     if (properties !== this.#own) return this.#allShown(properties);
     this.#ownShown ??= this.#allShown(properties);
@@ -81,10 +86,10 @@ export class Histories<V extends Vocabulary> {
 
   #shown(property: Property<V>): Property<V> {
     const place = this.#kept.indexOf(property.history as History<V, unknown>);
-    if (place < 0) throw new InvariantViolation("unknown-history", `nothing is remembered for "${property.name}"`);
+    if (place < 0) throw new InvariantViolation("unknown-history", `no history is recorded for "${property.name}"`);
     let last: World<StateOf<V>> | null = null;
     let own: World<StateOf<V>> | null = null;
-    /** A driver has one world. */
+    /** Returns the world for properties. A driver has only one world. */
     function seen(world: World<StateOf<V>>): World<StateOf<V>> {
       if (own !== null && world === last) return own;
       last = world;
@@ -101,7 +106,7 @@ export class Histories<V extends Vocabulary> {
   }
 }
 
-/** A driver's world to a property with a history: the one at `place` among those that are kept. */
+/** A driver's world as seen by a property with a history. `place` is the history's position in the list. */
 class WithHistory<S> implements World<S> {
   readonly nodes: readonly NodeId[];
   readonly state: (node: NodeId) => S;

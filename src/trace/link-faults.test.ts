@@ -1,4 +1,4 @@
-/** What is written of links is read again. */
+/** Checks that texts of link faults can be parsed again. */
 import { expect, test } from "vitest";
 import {
   ALL_MENDED,
@@ -53,7 +53,7 @@ test.each([
   'link to 2 changed: {"__proto__":{"delay":1}}',
   "link to x cut",
   "",
-])("%j is no fault of links", (words) => {
+])("%j is not a link fault", (words) => {
   expect(linkFaultIn(words)).toBeNull();
 });
 
@@ -68,6 +68,6 @@ test.each([
   [linkChanged(0, { lossRate: 0, bytesPerMs: Number.POSITIVE_INFINITY }), "link to 0: no faults"],
   [linkCut(1), linkCut(1)],
   ["journal lost", "journal lost"],
-])("%s is shown in words", (what, text) => {
+])("%s is shown as text", (what, text) => {
   expect(faultText(what)).toBe(text);
 });

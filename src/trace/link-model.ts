@@ -1,31 +1,37 @@
-/** What a link does to messages: as simulations are given it, and as traces tell of it. */
+/** Models of links and their effects on messages. Simulations use them and traces record them. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 
-/** In milliseconds: always the same, or uniform, or distributed as named. A constant draws nothing. */
+/**
+ * A delay in milliseconds: constant, uniform, or drawn from the named distribution. A constant delay uses no random
+ * numbers.
+ */
 export type Delay =
   | number
   | readonly [minMs: number, maxMs: number]
-  /** What falls below 0 counts as 0. */
+  /** Values below 0 count as 0. */
   | { readonly normal: { readonly meanMs: number; readonly deviationMs: number } }
-  /** Half of the draws lie below the median; `sigma` is the deviation of the logarithm. */
+  /** Half of the draws are below the median. `sigma` is the standard deviation of the delay's logarithm. */
   | { readonly logNormal: { readonly medianMs: number; readonly sigma: number } };
 
 /** One direction of a connection between two nodes. */
 export interface LinkModel {
-  /** How long a message travels. */
+  /** How long a message takes to arrive, in milliseconds. */
   readonly delay: Delay;
-  /** How likely it is, from 0 to 1, that a message is lost. */
+  /** The probability, from 0 to 1, that a message is lost. */
   readonly lossRate: number;
-  /** How likely it is, from 0 to 1, that a message that is not lost arrives twice. Both arrivals carry the same id. */
+  /** The probability, from 0 to 1, that a message that is not lost arrives twice. Both copies have the same id. */
   readonly duplicateRate: number;
-  /** `fifo`: no message overtakes another. `none`: messages arrive as their delays have it. */
+  /** `fifo`: no message overtakes another. `none`: the delays alone decide the order. */
   readonly order: "fifo" | "none";
-  /** A link sends one message after the other, at this rate; a message is as long as its JSON text. Infinity: no limit. */
+  /**
+   * The bandwidth in bytes per millisecond. A link sends one message after another at this rate. The size of a message
+   * is the length of its JSON text. Infinity means no limit.
+   */
   readonly bytesPerMs: number;
 }
 
-/** @throws UsageError */
+/** Validates a delay. @throws UsageError if the delay is invalid */
 export function requireDelay(delay: Delay, name: string): void {
   const isTime = (value: unknown): boolean => Number.isFinite(value) && (value as number) >= 0;
   const refuse = (what: string, expected: string, got: unknown): never => {
@@ -47,7 +53,7 @@ export function requireDelay(delay: Delay, name: string): void {
   } else refuse("", "milliseconds, [least, most], { normal } or { logNormal }", delay);
 }
 
-/** Refuses a model that is none, naming it `name`. @throws UsageError */
+/** Validates a link model. `name` is its name in error messages. @throws UsageError if the model is invalid */
 export function requireLinkModel(model: Partial<LinkModel>, name: string): void {
   const refuse = (field: string, expected: string, got: unknown): never => {
     throw new UsageError("bad-option", unexpected(`${name}.${field}`, expected, got));
@@ -55,7 +61,7 @@ export function requireLinkModel(model: Partial<LinkModel>, name: string): void 
   const { delay, lossRate, duplicateRate, order, bytesPerMs, ...stray } = model;
   for (const field of Object.keys(stray)) refuse(field, "absent", (stray as Record<string, unknown>)[field]);
   if (delay !== undefined) requireDelay(delay, `${name}.delay`);
-  // Models come from files, too: `null >= 0` is true, and so is `"0.5" >= 0`.
+  // Models may come from files, so check the types: `null >= 0` is true, and so is `"0.5" >= 0`.
   const isNumber = (value: unknown): value is number => typeof value === "number";
   for (const [field, rate] of Object.entries({ lossRate, duplicateRate })) {
     if (rate !== undefined && !(isNumber(rate) && rate >= 0 && rate <= 1)) refuse(field, "a number from 0 to 1", rate);
@@ -74,9 +80,9 @@ export const reaches = (heard: readonly NodeId[]): string =>
   `partition: reaches ${heard.length === 0 ? NOBODY : heard.join(", ")}`;
 const NOBODY = "nobody";
 
-/** Of all that a node sends. */
+/** Conditions that apply to all messages that a node sends. */
 export interface SendingConditions {
-  /** The probability that a message is dropped, 0 … 1. */
+  /** The probability, from 0 to 1, that a message is dropped. */
   readonly dropRate: number;
   readonly delayMs: { readonly min: number; readonly max: number };
 }
@@ -84,16 +90,19 @@ export interface SendingConditions {
 export const sendingChanged = ({ dropRate, delayMs: { min, max } }: SendingConditions): string =>
   `${Number((100 * dropRate).toFixed(2))} % of its messages dropped, others delayed by ${min} to ${max} ms`;
 
-/** What became of a node's links. */
+/** A change to a node's links. */
 export type LinkFault =
   | { readonly kind: "cut" | "mended"; readonly to: NodeId }
   | { readonly kind: "all mended" }
-  /** Those that it reaches of all others; what it reached before counts no more. */
+  /** A partition. `reached`: the nodes that the node can still reach. Earlier changes no longer apply. */
   | { readonly kind: "partition"; readonly reached: readonly NodeId[] }
   | { readonly kind: "changed"; readonly to: NodeId; readonly model: Readonly<Record<string, unknown>> }
   | ({ readonly kind: "sending" } & SendingConditions);
 
-/** Null for a fault of another kind, such as a damaged journal, and for what is not written so. */
+/**
+ * Parses a link fault. Returns null for any other kind of fault, such as a damaged journal, and for text in any other
+ * format.
+ */
 export function linkFaultIn(what: string): LinkFault | null {
   if (what === ALL_MENDED) return { kind: "all mended" };
   const [, to, turned] = /^link to (\d+) (cut|mended)$/.exec(what) ?? [];
@@ -109,14 +118,14 @@ export function linkFaultIn(what: string): LinkFault | null {
   return { kind: "sending", dropRate: Number(percent) / 100, delayMs: { min: Number(min), max: Number(max) } };
 }
 
-/** A fault as it is written beside a mark: `link to 1: 100 ms of delay`. */
+/** Returns the label of a fault's mark, such as `link to 1: 100 ms of delay`. */
 export function faultText(what: string): string {
   const fault = linkFaultIn(what);
   if (fault?.kind !== "changed") return what;
   return `link to ${fault.to}: ${linkTexts(fault.model).join(", ") || "no faults"}`;
 }
 
-/** What differs on a link from one that delivers every message once and in order. */
+/** Describes how a link differs from one that delivers every message once and in order. */
 export function linkTexts({ delay, lossRate = 0, duplicateRate = 0, order, bytesPerMs }: Partial<LinkModel>): string[] {
   const isLimited = bytesPerMs !== undefined && Number.isFinite(bytesPerMs);
   return [
@@ -139,7 +148,7 @@ function delayText(delay: Delay): string {
 function changedIn(to: NodeId, text: string): LinkFault | null {
   try {
     const written = JSON.parse(text) as Partial<LinkModel>;
-    // JSON writes Infinity, a link without a limit, as null.
+    // In JSON, the Infinity of a link without a bandwidth limit is written as null.
     const model = { ...written, ...(written.bytesPerMs === null && { bytesPerMs: Number.POSITIVE_INFINITY }) };
     requireLinkModel(model, "the link");
     return { kind: "changed", to, model };

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { TraceEntry } from "./entry.ts";
 import { runLogger } from "./log.ts";
 
-it("says what was lost, and from whom or to whom", () => {
+it("names lost messages, with their sender or receiver", () => {
   const send = (id: string, to: number): TraceEntry => ({
     at: 0,
     node: 4,

@@ -1,11 +1,11 @@
-/** A trace in words, one line per entry: what golden tests compare and a terminal shows. */
+/** Formats a trace as text, one line per entry. Golden tests compare the text, and terminals show it. */
 import { Chunk } from "../core/chunk.ts";
 import { canonical } from "../core/plain.ts";
 import type { NodeId, Tagged, View } from "../core/protocol.ts";
 import { pathOf, unwrapped } from "../core/wrapping.ts";
 import type { LossReason, MessageId, TraceEntry } from "./entry.ts";
 
-/** One entry as a line such as `   180.0  node 4  sends election to 7`. Times are in milliseconds. */
+/** Formats one entry as a line such as `   180.0  node 4  sends election to 7`. Times are in milliseconds. */
 export function logLine(entry: TraceEntry): string {
   return line(entry, actionText(entry));
 }
@@ -13,7 +13,10 @@ export function logLine(entry: TraceEntry): string {
 const line = ({ at, node }: TraceEntry, words: string): string =>
   `${at.toFixed(1).padStart(8)}  node ${node}  ${words}`;
 
-/** The same for the entries of one run, in order: the loss of a message then names it and its other end. */
+/**
+ * Returns a function that works like `logLine` for the entries of one run, in order. For a lost message, the line also
+ * names the message and the node at its other end.
+ */
 export function runLogger(): (entry: TraceEntry) => string {
   const underWay = new Map<MessageId, Extract<TraceEntry, { kind: "send" }>>();
   return (entry) => {
@@ -31,7 +34,7 @@ function loss(
   return `message lost: ${phrase(sent.message)} from ${sent.node} to ${to} (${lossWords(why)})`;
 }
 
-/** What happens at a node, without its id: `sends election to 7`. */
+/** Describes an entry, such as `sends election to 7`, without naming its node. */
 export function actionText(entry: TraceEntry): string {
   switch (entry.kind) {
     case "start":
@@ -72,12 +75,18 @@ function standing({ leader, held = [], certificates = [] }: View): string {
   return `${led}${waiting}${proved}`;
 }
 
-/** `2 of 3 (0 2)`: how full a certificate is, and who has signed. */
+/**
+ * Describes a certificate, such as `2 of 3 (0 2)`: how many signatures it has, how many it needs, and which nodes
+ * signed it.
+ */
 function filling({ signed, needed }: { readonly signed: readonly NodeId[]; readonly needed: number }): string {
   return signed.length === 0 ? `0 of ${needed}` : `${signed.length} of ${needed} (${signed.join(" ")})`;
 }
 
-/** `election`, `alive beat 3`, `election.coordinator`: type and fields; those of a part of an assembly carry its name. */
+/**
+ * Formats a value as its type, with its part, followed by its fields, such as `election`, `alive beat 3` or
+ * `election.coordinator`.
+ */
 export function phrase(said: Tagged): string {
   const { type: _type, ...fields } = unwrapped(said);
   return [pathOf(said).join("."), ...Object.entries(fields).map(([name, value]) => `${name} ${plain(value)}`)].join(
@@ -87,7 +96,7 @@ export function phrase(said: Tagged): string {
 
 const plain = (value: unknown): string => (typeof value === "string" ? value : canonical(withSizes(value)));
 
-/** Of a chunk its size is shown, not its bytes. */
+/** Replaces the bytes in each chunk with their size. */
 function withSizes(value: unknown): unknown {
   if (value instanceof Chunk) return `${value.length} bytes`;
   if (Array.isArray(value)) return value.map(withSizes);
@@ -95,18 +104,20 @@ function withSizes(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withSizes(inner)]));
 }
 
+/** The name of a message, timer or event. */
 export interface Name {
-  /** Unique among all: `election.answer`. */
+  /** The full name, which is unique within the protocol, such as `election.answer`. */
   readonly full: string;
-  /** The protocol's own word: `answer`. */
+  /** The protocol's own name, such as `answer`. */
   readonly short: string;
-  /** The part that said it, `election`; null where the node runs one protocol alone. */
+  /** The part of the assembly, such as `election`. Null if the protocol is not an assembly. */
   readonly part: string | null;
 }
 
+/** Returns the name of a value, given its `type`. */
 export const nameOf = (tagged: Tagged): Name => nameFrom(pathOf(tagged));
 
-/** The name of a timer or command that comes as one dotted word. */
+/** Returns the name of a timer or command, given as a dotted string. */
 export function nameOfWord(word: string): Name {
   return nameFrom(word.split("."));
 }
@@ -116,37 +127,50 @@ function nameFrom(path: readonly string[]): Name {
   return { full: path.join("."), short: path.at(-1) ?? "", part: part === "" ? null : part };
 }
 
-/** The fields of what was said, besides its type. */
+/** Returns the fields other than the type. */
 export function fieldsOf(tagged: Tagged): Record<string, unknown> {
   const { type: _type, ...fields } = unwrapped(tagged);
   return fields;
 }
 
-/** Which message an event says to be delivered: handed over to the application, which is later than its reception. */
+/**
+ * Returns the id of the message that an event delivers to the application. A message is delivered later than it is
+ * received.
+ */
 export function deliveredId(event: Tagged): string | null {
   const { type, id } = unwrapped(event);
   return type === "delivered" && typeof id === "string" ? id : null;
 }
 
-/** Name and fields in a few words: `elected 3`, `prepare 1.0`, `delivered 2 hello`. At most so many characters. */
+/**
+ * Formats the name and fields as a short label, such as `elected 3`, `prepare 1.0` or `delivered 2 hello`, with at most
+ * `maxLength` characters.
+ */
 export function labelOf(tagged: Tagged, maxLength = 28): string {
   const values = Object.values(fieldsOf(tagged)).map((value) => valueText(value, unitsOf(maxLength)));
   return shortened([nameOf(tagged).short, ...values].filter((word) => word !== "").join(" "), maxLength);
 }
 
+/** Shortens a text to `maxLength` characters, ending in an ellipsis. */
 export function shortened(text: string, maxLength: number): string {
-  if (text.length <= maxLength) return text; // Its letters are no more than its code units.
+  if (text.length <= maxLength) return text; // A text never has more letters than code units.
   const letters = [...text.slice(0, unitsOf(maxLength))];
   return letters.length <= maxLength ? text : `${letters.slice(0, maxLength - 1).join("")}…`;
 }
 
-/** So many code units hold one letter more than that at least: what comes behind them is not shown. */
+/**
+ * Returns a number of code units that always contains at least one letter more than the limit, so anything beyond it is
+ * never shown.
+ */
 const unitsOf = (letters: number): number => 2 * (letters + 1);
 
-/** Why a message was lost, in a word or two. */
+/** Describes why a message was lost, in a word or two. */
 export const lossWords = (why: LossReason): string => (why === "down" ? "not running" : why);
 
-/** Stamps such as a ballot read `1.0`, vectors `[1 0 2]`, what is absent `–`. Of a long text the beginning. */
+/**
+ * Formats a value. Stamps such as a ballot become `1.0`, vectors become `[1 0 2]`, and missing values become `–`. Long
+ * text is shortened.
+ */
 export function valueText(value: unknown, most: number): string {
   if (value === null || value === undefined) return "–";
   const inner = (part: unknown): string => valueText(part, most);

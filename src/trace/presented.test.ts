@@ -1,4 +1,4 @@
-/** What is folded is never missed, and what is left still hangs together. */
+/** Checks that folding never hides anything of interest, and that the remaining trace is consistent. */
 import { describe, expect, it } from "vitest";
 import { traceOf } from "../../test/trace/small-traces.ts";
 import type { TraceEntry } from "./entry.ts";
@@ -32,8 +32,8 @@ const showing = { rows: [1, 0], labels: {}, periodic: ["heartbeat", "beat"] };
 
 const kindsOf = (entries: readonly TraceEntry[]) => entries.map(({ at, kind }) => `${at} ${kind}`);
 
-describe("a trace as it is shown", () => {
-  it("keeps a heartbeat that makes a follower, and folds the next one with its time-out", () => {
+describe("a presented trace", () => {
+  it("keeps a heartbeat that makes a follower, and folds the next one with its timeout", () => {
     const entries = [fired(0), sent(0, "a"), got(5, "a"), view(5, 1), fired(10), sent(10, "b"), got(15, "b")];
     const small = presented(traceOf([0, 1], entries), showing);
     expect(kindsOf(small.entries)).toEqual(["0 timeout", "0 send", "5 receive", "5 view"]);
@@ -41,7 +41,7 @@ describe("a trace as it is shown", () => {
     expect(small.header.nodes).toEqual([1, 0]);
   });
 
-  it("keeps a time-out that did something else, too", () => {
+  it("keeps a timeout that also had another effect", () => {
     const entries = [
       fired(0),
       sent(0, "a"),
@@ -52,12 +52,12 @@ describe("a trace as it is shown", () => {
     expect(kindsOf(presented(traceOf([0, 1], entries), showing).entries)).toEqual(["0 timeout", "0 send", "6 receive"]);
   });
 
-  it("folds one that is lost, with its loss", () => {
+  it("folds a lost periodic message with its loss", () => {
     const lost: TraceEntry = { at: 3, node: 1, kind: "lost", id: "a", to: 1, why: "crashed" };
     expect(presented(traceOf([0, 1], [fired(0), sent(0, "a"), lost]), showing).entries).toEqual([]);
   });
 
-  it("labels messages with two short fields, or with those that are declared", () => {
+  it("labels messages with two short fields, or with the declared ones", () => {
     const messageIn = (labels: Record<string, readonly string[]>) =>
       presented(traceOf([0, 1], [sent(0, "a"), view(0, 0)]), { ...showing, periodic: [], labels }).entries[0];
     expect(messageIn({})).toMatchObject({ message: { type: "heartbeat", term: 3, round: 1 } });
@@ -67,12 +67,12 @@ describe("a trace as it is shown", () => {
     ]);
   });
 
-  it.each(["constructor", "toString", "__proto__"])("labels a message that is called %s like any other", (type) => {
+  it.each(["constructor", "toString", "__proto__"])("labels a message called %s like any other", (type) => {
     const { entries } = presented(traceOf([0, 1], [sent(0, "a", { type, term: 3 })]), showing);
     expect(entries).toEqual([sent(0, "a", { type, term: 3 })]);
   });
 
-  it("leaves everything where nothing is periodic", () => {
+  it("keeps everything if nothing is periodic", () => {
     const entries = [fired(0), sent(0, "a"), got(5, "a")];
     expect(presented(traceOf([0, 1], entries), { ...showing, periodic: [] }).kept).toEqual([0, 1, 2]);
   });

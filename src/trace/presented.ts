@@ -1,6 +1,7 @@
 /**
- * A trace as it is shown: rows in their order, messages with the fields that matter, and without what only keeps coming.
- * A periodic message stays where it changes something, such as the heartbeat that makes a node a follower.
+ * Prepares a trace for display: rows are in order, messages have only their important fields, and repetitive periodic
+ * messages are left out. A periodic message is kept if it changes something, such as a heartbeat that makes a node a
+ * follower.
  */
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { rewrapped, unwrapped } from "../core/wrapping.ts";
@@ -9,22 +10,24 @@ import type { Trace } from "./file.ts";
 import { nameOf, nameOfWord } from "./log.ts";
 import { flightsOf, type Step, stepsOf } from "./steps.ts";
 
+/** An algorithm's rules for display. */
 export interface Showing {
   readonly rows: readonly NodeId[];
-  /** By a message's short name: the fields that label its arrow. */
+  /** The fields that appear on a message's arrow, keyed by the message's short name. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
-  /** Short names of messages, timers and events. */
+  /** The short names of periodic messages, timers and events. */
   readonly periodic: readonly string[];
 }
 
 export interface Presented extends Trace {
-  /** Of each entry that is left, which it was. */
+  /** The original index of each entry that was kept. */
   readonly kept: readonly number[];
 }
 
 const MAX_LABELS = 2;
 const MAX_LABEL = 14;
 
+/** Applies the rules to a trace. */
 export function presented({ header, entries, clocks }: Trace, { rows, labels, periodic }: Showing): Presented {
   const folded = foldedIn(entries, new Set(periodic));
   const kept = entries.flatMap((_entry, index) => (folded.has(index) ? [] : [index]));
@@ -42,7 +45,7 @@ export function presented({ header, entries, clocks }: Trace, { rows, labels, pe
   };
 }
 
-/** With those fields of its message or event alone that are worth a label. */
+/** Returns the entry with only those fields of its message or event that are shown. */
 function labelled(entry: TraceEntry, labels: Showing["labels"]): TraceEntry {
   switch (entry.kind) {
     case "send":
@@ -55,7 +58,7 @@ function labelled(entry: TraceEntry, labels: Showing["labels"]): TraceEntry {
   }
 }
 
-/** The message with what labels its arrow alone. */
+/** Returns the message with only the fields that appear on its arrow. */
 export const messageShown = (message: Tagged, labels: Showing["labels"]): Tagged =>
   withFields(message, labels, MAX_LABELS);
 
@@ -72,7 +75,7 @@ function isShort(value: unknown): boolean {
   return (typeof value !== "object" || value === null) && String(value).length <= MAX_LABEL;
 }
 
-/** Places of entries that nobody would miss. */
+/** Returns the indexes of entries that can be hidden without losing information. */
 function foldedIn(entries: readonly TraceEntry[], periodic: ReadonlySet<string>): ReadonlySet<number> {
   if (periodic.size === 0) return new Set();
   const steps = stepsOf(entries);
@@ -98,10 +101,10 @@ function foldedIn(entries: readonly TraceEntry[], periodic: ReadonlySet<string>)
   return folded;
 }
 
-/** What means nothing by itself: it may go if all else of its step does. */
+/** Whether an entry is meaningless on its own. Such an entry can be hidden if the rest of its step is. */
 const isAside = ({ kind }: TraceEntry): boolean => kind === "timeout" || kind === "event";
 
-/** An event that something is not so, such as that nobody leads. */
+/** Whether an event reports the absence of something, such as a leader. */
 function saysNothing(entry: TraceEntry): boolean {
   if (entry.kind !== "event") return false;
   const { type: _type, ...fields } = unwrapped(entry.event);

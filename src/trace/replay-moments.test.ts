@@ -8,7 +8,7 @@ import { ReplayMoments, replay } from "./replay.ts";
 
 const nodes = [0, 1, 2, 3, 4];
 
-/** With crashes, restarts and messages that are lost and duplicated. */
+/** Records a run with crashes, restarts, and lost and duplicated messages. */
 function recorded(protocol: AnyProtocol, ask: (node: number, count: number) => object | null): TraceEntry[] {
   const entries: TraceEntry[] = [];
   const run = simulation({
@@ -38,7 +38,7 @@ describe.each(["bully", "raft", "isis", "view-synchrony"])("a recording of %s", 
   const protocol: Protocol<Vocabulary> = { ...model(), properties: [] };
   const entries = recorded(model(), (node, count) => family.ask(node, count));
 
-  it("is at any moment what replaying it from its start makes it, wherever one looked before", () => {
+  it("has the same state at each moment as a replay from its start, in any order of access", () => {
     const moments = new ReplayMoments(protocol, nodes, entries as never[]);
     const { between } = random(1);
     const places = Array.from({ length: 8 }, () => Math.floor(between(0, entries.length)));
@@ -48,7 +48,7 @@ describe.each(["bully", "raft", "isis", "view-synchrony"])("a recording of %s", 
     }
   });
 
-  it("is replayed but a little for each moment, once its end has been seen", () => {
+  it("replays only a few entries for each moment, once its end has been seen", () => {
     const moments = new ReplayMoments(protocol, nodes, entries as never[]);
     moments.keepAll(() => {});
     expect(moments.walked).toBe(entries.length);
@@ -64,7 +64,7 @@ describe.each(["bully", "raft", "isis", "view-synchrony"])("a recording of %s", 
   });
 });
 
-it("a step that differs from what is recorded of it does so whenever one comes back to it", () => {
+it("reports a step that differs from the recording each time it is visited", () => {
   const { model, family } = protocolNamed("isis");
   const protocol: Protocol<Vocabulary> = { ...model(), properties: [] };
   const honest = recorded(model(), (node, count) => family.ask(node, count));

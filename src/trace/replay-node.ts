@@ -1,4 +1,4 @@
-/** One node of a recording: stepped through what it was recorded to do, and compared with it. */
+/** One node of a replay. It takes the recorded steps again, and its effects are compared with the recording. */
 import { compacted, slotFinder } from "../core/journal-slots.ts";
 import { canonical, clone, equal } from "../core/plain.ts";
 import type {
@@ -27,7 +27,7 @@ interface Armed {
   readonly duration: Duration;
 }
 
-/** Something that a handler did, or was recorded to do. Of what it passes on this is a copy: that may change afterwards. */
+/** An effect of a handler, or a recorded effect. It contains copies, because the originals may change. */
 type Deed<V extends Vocabulary> =
   | { readonly kind: "send"; readonly to: NodeId; readonly what: MessageOf<V> }
   | { readonly kind: "emit"; readonly to: null; readonly what: unknown }
@@ -35,10 +35,10 @@ type Deed<V extends Vocabulary> =
 
 type Sending<V extends Vocabulary> = Extract<Deed<V>, { kind: "send" }>;
 
-/** Why a node cannot be followed any further. */
+/** Thrown when the replay can no longer follow a node. */
 class Mismatch extends Error {}
 
-/** A copy of all that a node has and knows. */
+/** A copy of a node's entire state. */
 export interface SavedNode<V extends Vocabulary> {
   readonly status: ReplayedNode<V>["status"];
   readonly timers: readonly (readonly [TimerOf<V>, Armed])[];
@@ -51,10 +51,10 @@ export interface SavedNode<V extends Vocabulary> {
 export class ReplayedNode<V extends Vocabulary> {
   readonly #given: {
     readonly hasRealSignatures: boolean;
-    /** Of its state, where it begins with one of its own. */
+    /** The fields of the node's initial state that differ from the usual one. */
     readonly differing: Readonly<Record<string, unknown>>;
   };
-  /** `lost`: it runs, but entries are missing, so nobody knows its state. */
+  /** The status of the node. `lost`: the node is running, but its state is unknown because entries are missing. */
   status: "new" | "up" | "down" | "lost" = "new";
   readonly timers = new Map<TimerOf<V>, Armed>();
   #state: StateOf<V> | null = null;
@@ -63,14 +63,13 @@ export class ReplayedNode<V extends Vocabulary> {
   readonly #peers: readonly NodeId[];
   readonly #ctx: Context<V>;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
-  /** Of the step that runs. */
   #now = 0;
-  /** Null where nobody asks. */
+  /** The effects of the current step that have not been compared yet. Null if effects are not compared. */
   #deeds: Deed<V>[] | null = [];
   #choices: RecordedStep<V>["choices"] = [];
-  /** Whether choices may be missing, as the recording breaks off in this step. */
+  /** Whether choices may be missing because the recording ends during this step. */
   #isCut = false;
-  /** What it is to answer. */
+  /** Requests that the node has not yet answered. */
   readonly #open = new Set<RequestId>();
 
   constructor(
@@ -79,7 +78,7 @@ export class ReplayedNode<V extends Vocabulary> {
     nodes: readonly NodeId[],
     given: {
       readonly hasRealSignatures: boolean;
-      /** Of its state, where it begins with one of its own. */
+      /** The fields of the node's initial state that differ from the usual one. */
       readonly differing: Readonly<Record<string, unknown>>;
     },
   ) {
@@ -94,9 +93,9 @@ export class ReplayedNode<V extends Vocabulary> {
   }
 
   /**
-   * Runs one step. Returns what it sent beyond what was recorded, which can only be where the recording breaks off, or a
-   * sentence that says why the recording cannot be of this protocol.
-   * @param isKnown it was compared with the recording before, and did what that says
+   * Executes one step. Returns the messages that the node sent beyond those recorded, which is possible only at the end
+   * of the recording, or a sentence that explains why the recording does not match this protocol.
+   * @param isKnown whether the step has already been compared with the recording and matched
    */
   step(
     stimulus: Stimulus<V>,
@@ -107,7 +106,7 @@ export class ReplayedNode<V extends Vocabulary> {
     this.#now = at;
     this.#deeds = isKnown && recorded.cut === null ? null : [];
     this.#choices = [...recorded.choices];
-    this.#isCut = recorded.cut !== null && recorded.view === null; // A view is what a step ends with.
+    this.#isCut = recorded.cut !== null && recorded.view === null; // A step's view is its last entry.
     try {
       const isBeginning = stimulus.kind === "start" && this.status === "new";
       if (stimulus.kind === "start") this.#boot();
@@ -116,14 +115,15 @@ export class ReplayedNode<V extends Vocabulary> {
       if (request !== null) this.#open.add(request);
       if (!isIdle) dispatch(this.protocol, this.state, clone(stimulus), this.#ctx);
       const left = this.#deeds === null ? [] : this.#compare(recorded, this.#deeds);
-      if (isBeginning) mergeInto(this.state, this.#given.differing); // As a scenario does, once it has started.
+      // As in a scenario, the differing fields are set after the start.
+      if (isBeginning) mergeInto(this.state, this.#given.differing);
       return left;
     } catch (error) {
-      return error instanceof Mismatch ? error.message : `the handlers refuse it: ${(error as Error).message}`;
+      return error instanceof Mismatch ? error.message : `the handlers reject it: ${(error as Error).message}`;
     }
   }
 
-  /** @param journal what is left of its journal. */
+  /** Crashes the node. @param journal the records left in its journal */
   crash(journal: readonly RecordOf<V>[] = this.#journal): void {
     this.status = "down";
     this.#state = null;
@@ -132,13 +132,15 @@ export class ReplayedNode<V extends Vocabulary> {
     this.#open.clear();
   }
 
-  /** It has found this in its journal: a crash may have taken entries with it whose records are there all the same. */
+  /**
+   * Sets the journal that the node found. A crash may have lost trace entries even though their records are durable.
+   */
   remember(journal: readonly RecordOf<V>[]): void {
     this.#journal = [...journal];
     this.#isJournalKnown = true;
   }
 
-  /** From here on its entries are not all there. */
+  /** Marks the node as lost: from this point on, some of its entries are missing. */
   lose(): void {
     this.status = "lost";
     this.#state = null;
@@ -146,7 +148,7 @@ export class ReplayedNode<V extends Vocabulary> {
     this.#isJournalKnown = Object.keys(this.protocol.replay ?? {}).length === 0;
   }
 
-  /** Whether a start brings it back: not if nobody knows what its journal holds. */
+  /** Whether the node's state becomes known again when it starts. False if the contents of its journal are unknown. */
   get canStart(): boolean {
     return this.#isJournalKnown;
   }
@@ -155,7 +157,7 @@ export class ReplayedNode<V extends Vocabulary> {
     return clone(this.standing(now));
   }
 
-  /** No copy: it changes when the node goes on. */
+  /** Returns the node's snapshot. It is not a copy, so it changes with the node's next step. */
   standing(now: number): NodeSnapshot<V> {
     const timers = [...this.timers].map(([timer, armed]) => ({
       timer,
@@ -164,7 +166,10 @@ export class ReplayedNode<V extends Vocabulary> {
     return { id: this.id, state: this.#state, journal: this.#journal, timers };
   }
 
-  /** What the driver drew from a range is not recorded: it is drawn again, above what has passed already. */
+  /**
+   * Returns the time that remains on a timer. A duration drawn from a range is not recorded. It is drawn again, and is
+   * longer than the time that has already passed.
+   */
   #remaining(timer: TimerOf<V>, { at, duration }: Armed, now: number): number {
     if (typeof duration === "number") return Math.max(0, at + duration - now);
     const [min, max] = duration;
@@ -177,7 +182,7 @@ export class ReplayedNode<V extends Vocabulary> {
       status: this.status,
       timers: [...this.timers],
       state: clone(this.#state),
-      journal: [...this.#journal], // Its records are never changed.
+      journal: [...this.#journal], // Records are immutable.
       isJournalKnown: this.#isJournalKnown,
       open: [...this.#open],
     };
@@ -195,7 +200,7 @@ export class ReplayedNode<V extends Vocabulary> {
   }
 
   #boot(): void {
-    if (this.status === "up") throw new Mismatch("it starts, but it is running already");
+    if (this.status === "up") throw new Mismatch("it starts, but it is already running");
     const state = this.protocol.init(this.id, this.#peers);
     for (const record of clone(this.#journal)) dispatch(this.protocol, state, { kind: "replay", record }, this.#ctx);
     this.#state = state;
@@ -203,7 +208,7 @@ export class ReplayedNode<V extends Vocabulary> {
   }
 
   #expire(timer: TimerOf<V>): void {
-    if (!this.timers.delete(timer)) throw new Mismatch(`the timer ${timer} runs out, but nobody has set it`);
+    if (!this.timers.delete(timer)) throw new Mismatch(`timer ${timer} expires, but it was not set`);
   }
 
   #compare({ sends, events, replies, view, cut }: RecordedStep<V>, deeds: readonly Deed<V>[]): Sending<V>[] {
@@ -230,7 +235,7 @@ export class ReplayedNode<V extends Vocabulary> {
     return left;
   }
 
-  /** As recorded, where a network had real ones. */
+  /** Returns the signatures. If the network used real signatures, the recorded results are used. */
   #signatures(): Signatures {
     const ideal = idealSignatures(this.id);
     const taken = (label: string): boolean => this.#choices[0]?.label === label;
@@ -264,14 +269,14 @@ export class ReplayedNode<V extends Vocabulary> {
       },
       emit: (event) => void this.#deeds?.push({ kind: "emit", to: null, what: clone(event) }),
       reply: (request, reply) => {
-        if (!this.#open.delete(request)) return; // Nobody waits for it.
+        if (!this.#open.delete(request)) return; // No caller is waiting for this reply.
         this.#deeds?.push({ kind: "reply", to: request, what: clone(reply) });
       },
       signatures: this.#signatures(),
       choose: (label, options) => {
         const taken = this.#choices.shift();
         const [first] = options;
-        if (taken === undefined && this.#isCut && first !== undefined) return first; // Any is possible for all we know.
+        if (taken === undefined && this.#isCut && first !== undefined) return first; // Any option is possible.
         if (taken === undefined) throw new Mismatch(`the handlers choose ${label}, the recording does not`);
         const option = options.find((candidate) => isSame(candidate, taken.option));
         if (taken.label !== label || option === undefined)
@@ -284,7 +289,7 @@ export class ReplayedNode<V extends Vocabulary> {
   }
 }
 
-/** Returns what was done beyond what was recorded, which may only be at a place where the recording breaks off. */
+/** Returns the effects beyond those recorded, which are allowed only at the end of the recording. */
 function differ<V extends Vocabulary, D extends Deed<V>>(
   done: readonly D[],
   recorded: readonly Deed<V>[],
@@ -309,9 +314,9 @@ function inWords<V extends Vocabulary>({ kind, to, what }: Deed<V>): string {
   return kind === "emit" ? `say ${said}` : `reply ${said} to request ${to}`;
 }
 
-/** Values that are the same once they have gone through JSON. Nearly all are so without it. */
+/** Whether two values are equal once converted to JSON. Nearly all pairs are equal even without the conversion. */
 const isSame = (a: unknown, b: unknown): boolean => equal(a, b) || equal(plain(a), plain(b));
-/** As it is after a way through JSON. */
+/** Returns the value after a round trip through JSON. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
 const short = (value: unknown): string => {
   const text = JSON.stringify(value);
@@ -320,27 +325,32 @@ const short = (value: unknown): string => {
 
 type EntryOf<V extends Vocabulary, K extends TraceEntry["kind"]> = Extract<TraceEntry<V>, { kind: K }>;
 
-/** What the recording says of one step, beside its stimulus. */
+/** The recorded effects of one step, not including its stimulus. */
 export interface RecordedStep<V extends Vocabulary> {
   readonly sends: EntryOf<V, "send">[];
   readonly events: EntryOf<V, "event">[];
   readonly replies: EntryOf<V, "event">[];
   readonly choices: EntryOf<V, "choice">[];
-  /** The node's state after the step, where it was recorded. */
+  /** The node's state after the step, if it was recorded. */
   view: EntryOf<V, "view"> | null;
-  /** What ended the entries of the step early, if anything did: then some may be missing. */
+  /** Why the entries of the step may be incomplete. Null if they are complete. */
   cut: "crash" | "end" | null;
 }
 
+/** The steps in a recording and the fates of its messages. */
 export interface Recording<V extends Vocabulary> {
-  /** The steps, by the index of their stimulus. */
+  /** The steps, keyed by the index of their stimulus. */
   readonly steps: ReadonlyMap<number, RecordedStep<V>>;
-  /** How often each message was received or lost, and whether it was ever sent and received, as far as was recorded. */
+  /**
+   * How often each message was received or lost. The next two fields contain the messages whose send or receipt was
+   * recorded.
+   */
   readonly ends: ReadonlyMap<MessageId, number>;
   readonly sent: ReadonlySet<MessageId>;
   readonly received: ReadonlySet<MessageId>;
 }
 
+/** Groups a recording's entries into steps. */
 export function recordingOf<V extends Vocabulary>(entries: readonly TraceEntry<V>[]): Recording<V> {
   const steps = new Map<number, RecordedStep<V>>();
   const open = new Map<number, RecordedStep<V>>();
@@ -385,7 +395,7 @@ function takeInto<V extends Vocabulary>(step: RecordedStep<V>, entry: TraceEntry
   }
 }
 
-/** What an entry makes a handler do; null for an entry that makes none. */
+/** Returns the stimulus that an entry records. Null for an entry that does not run a handler. */
 export function stimulusOf<V extends Vocabulary>(entry: TraceEntry<V>): Stimulus<V> | null {
   switch (entry.kind) {
     case "start":
@@ -401,13 +411,16 @@ export function stimulusOf<V extends Vocabulary>(entry: TraceEntry<V>): Stimulus
   }
 }
 
-/** Objects are gone into, anything else is replaced. A key is one of the state's own, whatever it is called: files name them. */
+/**
+ * Merges objects recursively and replaces all other values. Every key becomes an own property of the state, because
+ * files can contain any name.
+ */
 export function mergeInto(state: object, differing: Readonly<Record<string, unknown>>): void {
   const target = state as Record<string, unknown>;
   for (const [field, value] of Object.entries(differing)) {
     const known = Object.hasOwn(target, field) ? target[field] : undefined;
     if (isObject(value) && isObject(known)) mergeInto(known, value);
-    // What differs stays as it is. An assignment to "__proto__" would change what the state is.
+    // Assigning to "__proto__" would change the prototype of the state.
     else
       Object.defineProperty(target, field, {
         value: clone(value),

@@ -14,7 +14,7 @@ import { replay } from "./replay.ts";
 
 const nodes = [0, 1, 2, 3];
 
-/** The highest leads, crashes, and the lowest calls an election. */
+/** Records a run: the highest node leads and crashes, and the lowest one then calls an election. */
 function election(): TraceEntry[] {
   const entries: TraceEntry[] = [];
   const run = simulation({
@@ -37,7 +37,7 @@ const of = (entries: readonly TraceEntry[], protocol = bully()) => replay(protoc
 const leaders = (entries: readonly TraceEntry[], until: number) =>
   replay(bully(), nodes, entries as never[], { until }).snapshot.nodes.map(({ state }) => state?.leader ?? null);
 
-describe("a recording that is whole", () => {
+describe("a complete recording", () => {
   const entries = election();
 
   it("is followed to its end, and its properties hold", () => {
@@ -53,7 +53,7 @@ describe("a recording that is whole", () => {
     expect(snapshot.inFlight).toEqual([]);
   });
 
-  it("gives all states at any point: leaders, messages on their way, timers that run", () => {
+  it("has all states at any point: leaders, messages in flight, running timers", () => {
     const crash = entries.findIndex(({ kind }) => kind === "crash");
     expect(leaders(entries, crash)).toEqual([3, 3, 3, 3]);
     expect(leaders(entries, entries.length)).toEqual([2, 2, 2, null]);
@@ -67,7 +67,7 @@ describe("a recording that is whole", () => {
     expect(snapshot.nodes[3]).toEqual({ id: 3, state: null, journal: [], timers: [] });
   });
 
-  it("says nothing where nothing happens in it", () => {
+  it("reports nothing if nothing happens in it", () => {
     const { verdict, findings } = of([]);
     expect(verdict).toBe("unknown");
     expect(findings.map((finding) => [finding.verdict, finding.why])).toEqual(
@@ -75,14 +75,14 @@ describe("a recording that is whole", () => {
     );
   });
 
-  it("is left as it was", () => {
+  it("is not changed", () => {
     const before = JSON.stringify(entries);
     of(entries);
     expect(JSON.stringify(entries)).toBe(before);
   });
 });
 
-describe("a recording of something else is refused", () => {
+describe("rejects a recording of something else", () => {
   const entries = election();
   const changed = (index: number, change: object): TraceEntry[] =>
     entries.map((entry, i) => (i === index ? { ...entry, ...change } : entry));
@@ -93,7 +93,7 @@ describe("a recording of something else is refused", () => {
   };
   const indexOf = (kind: string): number => entries.findIndex((entry) => entry.kind === kind);
 
-  it("another message than the handlers send", () => {
+  it("a message that the handlers do not send", () => {
     const index = indexOf("send");
     expect(doubtOf(changed(index, { message: { type: "coordinator" } }))).toEqual([
       entries[index]?.node,
@@ -109,28 +109,28 @@ describe("a recording of something else is refused", () => {
     expect(doubtOf(entries.toSpliced(index, 1))[1]).toBe("mismatch");
   });
 
-  it("another state than the handlers come to", () => {
+  it("a state that the handlers do not reach", () => {
     expect(doubtOf(changed(indexOf("view"), { state: { phase: "idle" } }))[2]).toMatch(
       /^its state is \{.*"phase":"idle"\}$/,
     );
   });
 
-  it("a time-out of a timer that nobody set, and a message that the protocol does not know", () => {
+  it("a timeout of a timer that was not set, and a message that the protocol does not have", () => {
     const last = entries.at(-1) as TraceEntry;
     expect(doubtOf([...entries, { at: last.at, node: 0, kind: "timeout", timer: "answer" }])[2]).toBe(
-      "the timer answer runs out, but nobody has set it",
+      "timer answer expires, but it was not set",
     );
     expect(doubtOf([...entries, { at: last.at, node: 0, kind: "command", command: { type: "dance" } }])[2]).toBe(
-      'the handlers refuse it: bully has no command handler for "dance"',
+      'the handlers reject it: bully has no command handler for "dance"',
     );
   });
 
-  it("a node that is not one of them", () => {
-    expect(doubtOf([...entries, { at: 1_000, node: 9, kind: "start" }])[2]).toContain("not one of the nodes");
+  it("a node that does not exist", () => {
+    expect(doubtOf([...entries, { at: 1_000, node: 9, kind: "start" }])[2]).toContain("node 9 is not one of");
   });
 });
 
-describe("where entries are missing, the answer is unknown from there", () => {
+describe("if entries are missing, the answer is unknown from there on", () => {
   const entries = election();
   const middle = entries.findIndex(({ kind }) => kind === "timeout");
 
@@ -155,7 +155,7 @@ describe("where entries are missing, the answer is unknown from there", () => {
     expect(doubts.map(({ why }) => why)).toEqual(Array(4).fill("begins in the middle"));
   });
 
-  it("where a node was sent what nobody is recorded to have sent, unless it was the last word of one that died", () => {
+  it("if a node receives a message without a recorded sending, unless its sender then crashes", () => {
     const send = entries.findLastIndex(({ kind, node }) => kind === "send" && node === 2);
     const cut = entries.toSpliced(send, 1);
     expect(of(cut).verdict).toBe("unknown");
@@ -167,7 +167,7 @@ describe("where entries are missing, the answer is unknown from there", () => {
 });
 
 describe("journals", () => {
-  it("are replayed when a node starts again, and what a crash left of them counts", () => {
+  it("are replayed when a node restarts, as far as a crash left them intact", () => {
     const ids = [0, 1, 2];
     for (const journal of ["kept", "lost"] as const) {
       const entries: TraceEntry[] = [];
@@ -186,13 +186,13 @@ describe("journals", () => {
       run.command(1, { type: "propose", value: "b" });
       run.run(2_000);
       const { verdict, doubts } = replay(paxos(), ids, entries as never[]);
-      // Without its journal 1 does not know that it has decided, and decides once more.
+      // Without its journal, node 1 does not know that it has decided, and decides again.
       const expected = journal === "kept" ? "holds" : "violated";
       expect({ verdict, doubts }, journal).toEqual({ verdict: expected, doubts: [] });
     }
   });
 
-  it("hold what a real process finds in them, also of steps whose entries a kill has taken", () => {
+  it("include the records that a real process finds, even of steps whose entries were lost in a kill", () => {
     const journal = [{ type: "promised", ballot: { round: 3, node: 2 } }];
     const view = { role: "acceptor", term: 3 };
     const state = { ...paxos().init(0, [1, 2]), round: 3, promised: { round: 3, node: 2 } };
@@ -249,7 +249,10 @@ describe("any simulated run", () => {
   });
 });
 
-/** Picks a number when told to, says it and tells the others. Never at rest with an even sum. */
+/**
+ * Picks a number on command, emits it and sends it to the others. It claims that it is never quiescent with an even
+ * sum.
+ */
 type Dice = {
   state: { sum: number };
   message: { type: "rolled"; number: number };
@@ -286,13 +289,13 @@ const dice: Protocol<Dice> = {
     },
     {
       name: "three",
-      claim: "somebody has three",
+      claim: "some node has three",
       when: "sometimes",
       holds: ({ alive, state }) => alive.some((node) => state(node).sum === 3),
     },
     {
       name: "on",
-      claim: "whoever begins comes to seven",
+      claim: "a node that begins reaches seven",
       when: "leadsTo",
       given: ({ state }, node: NodeId) => state(node).sum > 0,
       holds: ({ state }, node: NodeId) => state(node).sum > 6,
@@ -322,7 +325,7 @@ const starts = [entry(0, 0, { kind: "start" }), entry(0, 1, { kind: "start" })];
 const verdicts = (entries: readonly TraceEntry<Dice>[]) =>
   replay(dice, [0, 1], entries).findings.map(({ verdict, entry, node }) => [verdict, entry, node]);
 
-describe("a recording of a liar raises no doubt wherever it breaks off", () => {
+describe("a recording with a Byzantine node raises no doubt wherever it breaks off", () => {
   const liars = byzantine(raft(), new Map([[2, "equivocate"]]));
   const entries: TraceEntry[] = [];
   const run = simulation({
@@ -336,7 +339,7 @@ describe("a recording of a liar raises no doubt wherever it breaks off", () => {
   run.run(1_500);
   const doubtsOf = (some: readonly TraceEntry[]) => replay(liars, [0, 1, 2], some as never[]).doubts;
 
-  it("at once for all, or for one whose process has ended", () => {
+  it("at once for all nodes, or for one whose process has ended", () => {
     const choices = entries.flatMap(({ kind }, at) => (kind === "choice" ? [at] : []));
     expect(choices.length).toBeGreaterThan(5);
     for (const choice of choices.slice(0, 12))
@@ -349,7 +352,7 @@ describe("a recording of a liar raises no doubt wherever it breaks off", () => {
 });
 
 describe("choices and verdicts", () => {
-  it("what was chosen is chosen again", () => {
+  it("repeats the recorded choices", () => {
     const { snapshot, doubts } = replay(dice, [0, 1], [...starts, ...roll(1, 3), ...roll(5, 2)]);
     expect(doubts).toEqual([]);
     expect(snapshot.nodes.map(({ state }) => state)).toEqual([{ sum: 5 }, { sum: 5 }]);
@@ -361,7 +364,7 @@ describe("choices and verdicts", () => {
     expect(replay(dice, [0, 1], [...starts, ...other]).doubts[0]?.sentence).toContain("the recording has number: 7");
   });
 
-  it("where the recording breaks off before a choice, any of them goes on; where it only lacks it, none does", () => {
+  it("where the recording ends before a choice, any option is possible; where only the choice is missing, none is", () => {
     const [command] = roll(1, 3) as [TraceEntry<Dice>];
     const crash = entry(2, 0, { kind: "crash" });
     for (const entries of [[command], [command, crash], [command, crash, entry(3, 0, { kind: "start" })]])
@@ -373,7 +376,7 @@ describe("choices and verdicts", () => {
       );
   });
 
-  it("at rest is only where nothing is on its way; what is open or not so at the end is unknown", () => {
+  it("is quiescent only when nothing is in flight, and leaves open properties unknown at the end", () => {
     expect(verdicts([...starts, ...roll(1, 3)])).toEqual([
       ["holds", null, null],
       ["holds", null, null],
@@ -391,7 +394,7 @@ describe("choices and verdicts", () => {
     ]);
   });
 
-  it("what a range of time has left is above what has passed, and the same each time", () => {
+  it("redraws the rest of a random duration above the time that has passed, the same each time", () => {
     const at = [...starts, ...roll(15, 1)];
     const [first, again] = [replay(dice, [0, 1], at), replay(dice, [0, 1], clone(at))];
     expect(first.snapshot).toEqual(again.snapshot);

@@ -1,7 +1,7 @@
 /**
- * A recording replayed: every node is stepped through what reached it, with the protocol's own handlers. What they do is
- * compared with what was recorded, the properties are looked at after every step, and all states are known at any point.
- * Where entries are missing nothing is guessed: from there on the answer is `unknown`.
+ * Replays a recording. Every node takes its recorded steps again, using the protocol's own handlers. Their effects are
+ * compared with the recording, properties are evaluated after every step, and all states are known at any point. The
+ * replay does not guess at missing entries: after a gap, the verdict is `unknown`.
  */
 import type {
   CommandOf,
@@ -32,42 +32,49 @@ import type { MessageInFlight, Snapshot } from "./snapshot.ts";
 import { findingsOf, overall, PropertyWatcher, type ReplayFinding, type ReplayVerdict } from "./watcher.ts";
 
 export interface ReplayOptions {
-  /** How many entries to replay; all of them by default. */
+  /** The number of entries to replay. Default: all entries. */
   readonly until?: number;
-  /** Signatures are not the simulator's: those that the trace does not mention were right. */
+  /** Whether the signatures are real rather than simulated. Signatures that the trace does not mention were valid. */
   readonly hasRealSignatures?: boolean;
-  /** With what of its state each node begins that differs from a first one. */
+  /** For each node, the fields of its initial state that differ from the usual one. */
   readonly states?: States;
-  /** The time of the snapshot; that of the last of these entries by default. */
+  /** The time of the snapshot. Default: the time of the last entry. */
   readonly at?: number;
 }
 
 export interface Replay<V extends Vocabulary> {
-  /** `unknown` is never a pass. */
+  /** The verdict. Never treat `unknown` as a pass. */
   readonly verdict: ReplayVerdict;
-  /** One per property of the protocol. */
+  /** The findings, one for each of the protocol's properties. */
   readonly findings: readonly ReplayFinding<V>[];
-  /** Why a node could not be followed, in the order of entries. */
+  /** Why the replay could not follow some nodes, in the order of the entries. */
   readonly doubts: readonly Doubt[];
-  /** Nodes that run at the end, but whose states are not known. */
+  /** Nodes that are running at the end but whose state is unknown. */
   readonly lost: readonly NodeId[];
-  /** How many stimuli were handled. */
+  /** The number of stimuli that were handled. */
   readonly steps: number;
   readonly snapshot: Snapshot<V>;
 }
 
+/** A point where the replay could not follow a node. */
 export interface Doubt {
-  /** The index of the entry. */
   readonly entry: number;
   readonly node: NodeId;
-  /** `mismatch`: the recording is not of this protocol with these options, or its handlers are not deterministic. */
+  /**
+   * The reason. `mismatch`: the recording does not match this protocol with these options, or the protocol's handlers
+   * are not deterministic.
+   */
   readonly why: "gap" | "begins in the middle" | "mismatch";
   readonly sentence: string;
 }
 
 type States = NonNullable<TraceHeader["states"]>;
 
-/** @param entries in order: each node's own, and no receipt before its sending. */
+/**
+ * Replays a recording.
+ *
+ * @param entries the entries in an order that preserves each node's own order and puts no receipt before its send
+ */
 export function replay<V extends Vocabulary>(
   protocol: Protocol<V>,
   nodes: readonly NodeId[],
@@ -81,11 +88,11 @@ export function replay<V extends Vocabulary>(
 }
 
 interface Flight<V extends Vocabulary> extends MessageInFlight<V> {
-  /** A duplicated message is on its way several times. */
+  /** The number of copies. A duplicated message is in flight more than once. */
   copies: number;
 }
 
-/** How everything stood after some entry, beside what the properties remember. */
+/** The complete state after an entry, except for the findings about properties. */
 export interface SavedReplay<V extends Vocabulary> {
   readonly nodes: ReadonlyMap<NodeId, SavedNode<V>>;
   readonly flights: readonly Flight<V>[];
@@ -107,16 +114,19 @@ export class Replaying<V extends Vocabulary> {
   readonly #remembered = new Map<NodeId, Remembered>();
   readonly #watcher: PropertyWatcher<V>;
   #hasLooked = false;
-  /** Since when some state is not known; null if all always were. */
+  /** The first entry that is followed by an unknown state. Null if all states have always been known. */
   #isBlindSince: number | null = null;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
   readonly #flights = new Map<MessageId, Flight<V>>();
   #doubts: Doubt[] = [];
-  /** Who has sent what no entry of its own tells: either it dies soon, and these were its last words, or some are missing. */
+  /**
+   * Senders of messages whose send is not recorded. Either the sender is about to crash and these entries were lost, or
+   * entries are missing.
+   */
   readonly #unheard = new Map<NodeId, Unheard>();
   #alive: readonly NodeId[] = [];
   #lost: readonly NodeId[] = [];
-  /** Steps that differ from what is recorded of them. */
+  /** Steps that differ from the recording. */
   readonly #mismatched = new Set<number>();
   #steps = 0;
 
@@ -145,17 +155,23 @@ export class Replaying<V extends Vocabulary> {
       const needsNobody = kind === "fault" || (kind === "lost" && entry.to === node);
       if (begun.has(node) || needsNobody) continue;
       begun.add(node);
-      if (kind !== "start") this.#lose(index, node, "begins in the middle", `nothing tells how node ${node} came here`);
+      if (kind !== "start")
+        this.#lose(
+          index,
+          node,
+          "begins in the middle",
+          `the recording does not contain the earlier steps of node ${node}`,
+        );
     }
     this.#count();
   }
 
-  /** @param isKnown it has been walked before, so it does what it did then */
+  /** Replays an entry. @param isKnown whether the entry has already been replayed, so that its effects are known */
   walk(index: number, isKnown = false): void {
     const entry = this.#entries[index] as TraceEntry<V>;
     const node = this.#nodes.get(entry.node);
     if (node === undefined)
-      return this.#lose(index, entry.node, "mismatch", `node ${entry.node} is not one of the nodes of this recording`);
+      return this.#lose(index, entry.node, "mismatch", `node ${entry.node} is not one of this recording's nodes`);
     if (stimulusOf(entry) !== null) this.#step(index, node, entry, isKnown && !this.#mismatched.has(index));
     else if (entry.kind === "crash") this.#crash(node, entry.journal as readonly RecordOf<V>[] | undefined);
     else if (entry.kind === "lost") this.#land(entry.id);
@@ -182,7 +198,7 @@ export class Replaying<V extends Vocabulary> {
     };
   }
 
-  /** Goes back to how it was. What properties have seen since then stays seen. */
+  /** Returns to a saved state. Findings about properties are kept. */
   restore({ nodes, flights, unheard, doubts }: SavedReplay<V>): void {
     for (const [id, saved] of nodes) this.#nodes.get(id)?.restore(saved);
     this.#flights.clear();
@@ -214,7 +230,7 @@ export class Replaying<V extends Vocabulary> {
         unheard.entry,
         id,
         "gap",
-        `node ${unheard.by} has a message of it that it is not recorded to have sent`,
+        `node ${unheard.by} received a message from it, but the recording does not contain the send`,
       );
     if (entry.kind === "receive") this.#receive(index, id, entry.id, entry.from);
     const recorded = this.#recording.steps.get(index);
@@ -233,7 +249,7 @@ export class Replaying<V extends Vocabulary> {
       return this.#lose(index, id, "mismatch", outcome);
     }
     if (isStart) this.#count();
-    // Said where the recording ends: under way for all we know.
+    // The message was sent at the end of the recording, so it may be in flight.
     if (recorded.cut === "end")
       for (const [i, { to, what }] of outcome.entries()) this.#send(`${id}-${index}-${i}`, id, to, what);
   }
@@ -250,13 +266,13 @@ export class Replaying<V extends Vocabulary> {
   }
 
   #refuse(index: number, { id, canStart }: ReplayedNode<V>, { kind }: TraceEntry<V>): void {
-    if (!canStart) return this.#lose(index, id, "gap", "nobody knows what its journal holds when it starts again");
-    this.#lose(index, id, "mismatch", `it does not run, but the recording has a ${kind} of it`);
+    if (!canStart) return this.#lose(index, id, "gap", "the contents of its journal at the restart are unknown");
+    this.#lose(index, id, "mismatch", `it is not running, but the recording has a ${kind} for it`);
   }
 
   #send(id: MessageId, from: NodeId, to: NodeId, message: Flight<V>["message"]): void {
     const receiver = this.#nodes.get(to)?.status;
-    // What is sent to a node that is down is lost, unless it was received all the same, once it was up.
+    // A message to a stopped node is lost, unless it was received after the node started.
     if ((receiver === "down" || receiver === "new") && !this.#recording.received.has(id)) return;
     this.#flights.set(id, { id, from, to, message, copies: Math.max(1, this.#recording.ends.get(id) ?? 0) });
   }
@@ -275,7 +291,7 @@ export class Replaying<V extends Vocabulary> {
     if (flight.copies <= 0) this.#flights.delete(id);
   }
 
-  /** What was on its way to the node is lost with it, though its sender may hear of that only later. */
+  /** Crashes a node. Messages in flight to it are lost, even if the sender learns of the loss only later. */
   #crash(node: ReplayedNode<V>, journal: readonly RecordOf<V>[] | undefined): void {
     node.crash(journal);
     this.#watcher.forget(node.id);
@@ -295,7 +311,7 @@ export class Replaying<V extends Vocabulary> {
   }
 
   #look(index: number): void {
-    if (this.#unheard.size > 0) return; // The sender has done something that its state does not show yet.
+    if (this.#unheard.size > 0) return; // The sender has had effects that its state does not yet reflect.
     if (this.#lost.length > 0) {
       this.#isBlindSince ??= index;
       return;
@@ -314,7 +330,7 @@ export class Replaying<V extends Vocabulary> {
     return { ...this.standing(at), nodes: [...this.#nodes.values()].map((node) => node.snapshot(at)) };
   }
 
-  /** No copy: it changes with the next entry. */
+  /** Returns a snapshot. It is not a copy, so it changes with the next entry. */
   standing(at: number): Snapshot<V> {
     const inFlight = [...this.#flights.values()].flatMap(({ copies, ...message }) => Array(copies).fill(message));
     return { at, nodes: [...this.#nodes.values()].map((node) => node.standing(at)), inFlight };
@@ -324,7 +340,7 @@ export class Replaying<V extends Vocabulary> {
     return [...this.#nodes.values()].filter((node) => node.status === status).map(({ id }) => id);
   }
 
-  /** Who is alive changes seldom, and is asked for often. */
+  /** Caches the sets of alive and lost nodes, which change rarely but are read often. */
   #count(): void {
     this.#alive = this.#with("up");
     this.#lost = this.#with("lost");
@@ -343,29 +359,31 @@ export class Replaying<V extends Vocabulary> {
   }
 }
 
+/** The state of a replay after one entry. */
 export interface Moment<V extends Vocabulary> {
   readonly snapshot: Snapshot<V>;
   readonly doubts: readonly Doubt[];
   readonly lost: readonly NodeId[];
 }
 
-/** So many are kept at most: each holds all states. */
+/** The maximum number of saved states. Each one contains the states of all nodes. */
 const MAX_KEPT = 200;
-/** Entries from one that is kept to the next: replaying fewer takes no time that anybody notices. */
+/** The minimum number of entries between saved states. Replaying fewer entries takes no noticeable time. */
 const LEAST_APART = 200;
 
+/** Replays to any entry. States in between are saved so that going back is fast. */
 export class ReplayMoments<V extends Vocabulary> {
   readonly #entries: readonly TraceEntry<V>[];
   readonly #walker: Replaying<V>;
   readonly #apart: number;
   readonly #kept: SavedReplay<V>[];
-  /** How many entries the walker has behind it. */
+  /** The number of entries that the replay has reached. */
   #place = 0;
-  /** Up to here it has been compared with what was recorded, once. */
+  /** The number of entries that have been compared with the recording. */
   #furthest = 0;
   #walked = 0;
 
-  /** Its properties are not looked at. */
+  /** Creates the moments of a recording. Properties are not evaluated. */
   constructor(
     protocol: Protocol<V>,
     nodes: readonly NodeId[],
@@ -378,20 +396,17 @@ export class ReplayMoments<V extends Vocabulary> {
     this.#kept = [this.#walker.save()];
   }
 
-  /** How many entries have been replayed so far. */
+  /** The total number of entries replayed. */
   get walked(): number {
     return this.#walked;
   }
 
-  /** How many at most are replayed for a moment, once the last has been seen. */
+  /** The maximum number of entries to replay for one moment, once the end has been reached. */
   get apart(): number {
     return this.#apart;
   }
 
-  /**
-   * Its states are no copies: they change when another moment is asked for.
-   * @param count of entries that are past by then
-   */
+  /** Returns the state after `count` entries. States are not copies: they change when another moment is requested. */
   after(count: number): Moment<V> {
     this.#goTo(Math.min(count, this.#entries.length));
     const { doubts, lost } = this.#walker;
@@ -399,7 +414,7 @@ export class ReplayMoments<V extends Vocabulary> {
     return { snapshot: this.#walker.standing(at), doubts: [...doubts], lost };
   }
 
-  /** Goes to the end, and tells now and then how far it has come. */
+  /** Advances to the end and reports progress regularly. */
   keepAll(onProgress: (entries: number) => void): void {
     for (let place = 0; place < this.#entries.length; place += this.#apart) {
       this.#goTo(place);

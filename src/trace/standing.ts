@@ -1,19 +1,21 @@
-/** How a node stands at a moment of a trace: whether its process runs, and what its picture shows. */
+/** The standing of a node at one point in a trace: its view, and whether its process is running. */
 import { equal } from "../core/plain.ts";
 import type { NodeId, View } from "../core/protocol.ts";
 import type { TraceEntry } from "./entry.ts";
 
+/** The condition of a node and its view. */
 export interface Standing {
   readonly condition: "up" | "down" | "paused";
-  /** Null while nothing is known of it. */
+  /** The node's view. Null if it is unknown. */
   readonly view: View | null;
 }
 
 export type Standings = ReadonlyMap<NodeId, Standing>;
 
 /**
- * How the nodes stood before the trace began, as the first entry of each tells. Who never does anything is down. A recording
- * may begin with a node that sends and have a start of it later without a crash: nobody saw its process end.
+ * Returns the standings before the trace began, derived from the first entry of each node. A node without entries is
+ * down. At the beginning of a recording, a node may send and later start without a crash in between, because the end of
+ * its process was not recorded.
  */
 export function standingsBefore(nodes: readonly NodeId[], entries: readonly TraceEntry[]): Standings {
   const standings = new Map<NodeId, Standing>(nodes.map((node) => [node, { condition: "down", view: null }]));
@@ -28,6 +30,7 @@ export function standingsBefore(nodes: readonly NodeId[], entries: readonly Trac
   return standings;
 }
 
+/** Returns the standing after one more entry at the node. */
 export function standingAfter(standing: Standing, entry: TraceEntry): Standing {
   switch (entry.kind) {
     case "start":
@@ -45,17 +48,17 @@ export function standingAfter(standing: Standing, entry: TraceEntry): Standing {
   }
 }
 
-/** Whether the node leads in its own eyes. */
+/** Whether the node considers itself the leader. */
 export function leads(node: NodeId, { condition, view }: Standing): boolean {
   return condition !== "down" && view?.leader === node;
 }
 
-/** Of a real process: its place among the others, which readers of traces draw and do not read. */
+/** The view of a real process also contains its position among the other nodes, which viewers draw. */
 type Placed = View & { readonly position?: object };
 
 /**
- * Whether two pictures differ: not at all, in their logs alone, in what is held back, in certificates or in where it stands among
- * the others alone, or in how the node stands. Asked at every step of a traced run.
+ * Returns how two views differ: not at all, only in the log, only in held messages, certificates or position, or in the
+ * node's standing. This function is called at every step of a traced run.
  */
 export function differenceOf(
   before: Placed | null,

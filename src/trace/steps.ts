@@ -1,17 +1,21 @@
-/** The entries of a trace grouped into steps: what reached a node, and all that it led to there. */
+/**
+ * Groups the entries of a trace into steps. A step consists of an input that reached a node and everything it caused
+ * there.
+ */
 
 import { advance, merge, type VectorClock } from "../core/clocks.ts";
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import type { LossReason, MessageId, TraceEntry } from "./entry.ts";
 
+/** One input to a node, and its effects. */
 export interface Step {
   readonly at: number;
   readonly node: NodeId;
-  /** Of the trace, ascending. */
+  /** Indexes into the trace, in ascending order. */
   readonly indices: readonly number[];
 }
 
-/** In the order of their first entries. */
+/** Returns the steps, in the order of their first entries. */
 export function stepsOf(entries: readonly TraceEntry[]): Step[] {
   const steps: { at: number; node: NodeId; indices: number[] }[] = [];
   const current = new Map<NodeId, (typeof steps)[number]>();
@@ -24,15 +28,15 @@ export function stepsOf(entries: readonly TraceEntry[]): Step[] {
     }
     const step = { at, node, indices: [index] };
     steps.push(step);
-    // A loss that is noticed at some time later has no part in what the node does.
+    // A loss may be noticed later, so it does not belong to the node's current step.
     if (entry.kind !== "lost") current.set(node, step);
   }
   return steps;
 }
 
 /**
- * The steps of which something is among the entries at `kept`, which ascend; indices are places in `kept`. Whatever a step
- * did stays in it, although what it began with may not be kept.
+ * Returns the steps that have at least one entry among `kept`, which must be in ascending order. The indexes in a step
+ * are positions in `kept`. A step's entries stay together even if its first entry was not kept.
  */
 export function stepsAmong(entries: readonly TraceEntry[], kept: readonly number[]): Step[] {
   const places = new Map(kept.map((index, place) => [index, place]));
@@ -51,20 +55,20 @@ function goesOn(entry: TraceEntry, since: number): boolean {
   return entry.kind === "send" || entry.kind === "event" || entry.kind === "choice" || entry.kind === "view";
 }
 
-/** One way of one message. A message that was duplicated on its way has several. */
+/** One transmission of a message. A duplicated message has several. */
 export interface Flight {
   readonly id: MessageId;
   readonly from: NodeId;
   readonly to: NodeId;
   readonly message: Tagged;
-  /** Index of the entry; null where the trace begins after the sending. */
+  /** The index of the send entry. Null if the trace begins after the send. */
   readonly sent: number | null;
-  /** Index of the receipt or loss; null while it is on its way. */
+  /** The index of the receipt or loss. Null while the message is in flight. */
   readonly ended: number | null;
   readonly lost: LossReason | null;
 }
 
-/** In the order in which the messages were first heard of. Entries must be in order. */
+/** Returns the flights, in the order of their first entries. Entries must be in order. */
 export function flightsOf(entries: readonly TraceEntry[]): Flight[] {
   const flights: Flight[] = [];
   const places = new Map<MessageId, number>();
@@ -91,16 +95,16 @@ export function flightsOf(entries: readonly TraceEntry[]): Flight[] {
 }
 
 /**
- * The clock of each entry, in the order of the entries. One step of a node (a start, receipt, time-out or command, and
- * all that it led to there) is one event, so the entries of a step share a clock.
+ * Returns the clock of each entry, in the order of the entries. One step of a node (a start, receipt, timeout or
+ * command, and everything it caused there) counts as one event, so all entries in a step have the same clock.
  */
 export function vectorClocks(entries: readonly TraceEntry[]): VectorClock[] {
   return entries.map(clockKeeper());
 }
 
 /**
- * Gives each entry its clock as it comes. A sending must come before its receipt. What it remembers grows with the
- * nodes and with the messages that are on their way or lost, not with the trace.
+ * Returns a function that computes the clock of each successive entry. A send must come before its receipt. The
+ * function's memory grows with the number of nodes and of messages in flight or lost, not with the length of the trace.
  */
 export function clockKeeper(): (entry: TraceEntry) => VectorClock {
   const clocks = new Map<NodeId, VectorClock>();
@@ -111,7 +115,7 @@ export function clockKeeper(): (entry: TraceEntry) => VectorClock {
     let clock = before ?? {};
     if (kind === "receive") {
       clock = merge(clock, sent.get(entry.id) ?? {});
-      sent.delete(entry.id); // The receiver knows it now: the receipt of a copy would teach it nothing.
+      sent.delete(entry.id); // The receiver now knows this clock, so the receipt of another copy adds nothing.
     }
     // A recording may begin in the middle of a step.
     if (beginsStep(kind) || before === undefined) clock = advance(clock, node);
@@ -121,7 +125,7 @@ export function clockKeeper(): (entry: TraceEntry) => VectorClock {
   };
 }
 
-/** Whether a step begins with such an entry; others belong to the step that their node is in. */
+/** Whether an entry of this kind begins a step. All other entries belong to their node's current step. */
 export const beginsStep = (kind: TraceEntry["kind"]): boolean => BEGINS_STEP.has(kind);
 
 const BEGINS_STEP: ReadonlySet<TraceEntry["kind"]> = new Set([

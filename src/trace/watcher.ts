@@ -1,17 +1,23 @@
-/** Watches the properties of a run as it goes: of a simulated run, or of a recording that is replayed. */
+/** Evaluates the properties of a run as it happens: a simulated run or a recording that is being replayed. */
 import type { LeadsTo, NodeId, Property, StateOf, TimerOf, Vocabulary, World } from "../core/protocol.ts";
 
-/** `at` is in the caller's units: virtual milliseconds, or the index of an entry. */
+/** Evaluates properties. The unit of `at` depends on the caller: virtual milliseconds, or the index of an entry. */
 export class PropertyWatcher<V extends Vocabulary> {
-  /** When each broken property was first seen to be broken. */
+  /** When each violated property was first violated. */
   readonly violations = new Map<Property<V>, number>();
-  /** Names of the `sometimes` that have come true, and of the `quiescent` that were judged at a rest. */
+  /**
+   * The names of `sometimes` properties that have come true, and of `quiescent` properties that have been evaluated in
+   * a quiescent state.
+   */
   readonly seen = new Set<string>();
   readonly #world: World<StateOf<V>>;
   readonly #isQuiescent: (pendingTimers: readonly TimerOf<V>[]) => boolean;
   #unbroken: readonly Property<V>[];
   #unseen: readonly Property<V>[];
-  /** Per `leadsTo` the nodes of which `given` has held and `holds` has not since, in that order, each with the moment. */
+  /**
+   * For each `leadsTo` property: the nodes at which `given` has held but `holds` has not held since, oldest first, with
+   * the time when `given` held.
+   */
   readonly #promises = new Map<Property<V>, Map<NodeId, number>>();
 
   constructor(
@@ -26,7 +32,7 @@ export class PropertyWatcher<V extends Vocabulary> {
     for (const property of properties) if (property.when === "leadsTo") this.#promises.set(property, new Map());
   }
 
-  /** Looks at everything that may have changed. */
+  /** Evaluates all properties that may have changed. */
   look(at: number): void {
     for (const property of this.#unbroken) {
       if (!this.isBroken(property)) continue;
@@ -51,18 +57,18 @@ export class PropertyWatcher<V extends Vocabulary> {
     }
   }
 
-  /** A node that crashes owes nothing any more. */
+  /** Discards the open obligations of a crashed node. */
   forget(node: NodeId): void {
     for (const open of this.#promises.values()) open.delete(node);
   }
 
-  /** Of a `leadsTo`: the node that has waited longest, and since when. */
+  /** Returns the node that has waited longest for a `leadsTo` property to be fulfilled, and when its wait began. */
   waiting(property: Property<V>): { readonly node: NodeId; readonly since: number } | null {
     const [first] = this.#promises.get(property) ?? [];
     return first === undefined ? null : { node: first[0], since: first[1] };
   }
 
-  /** Whether a property of single states does not hold now. */
+  /** Whether a property of single states is currently violated. */
   isBroken(property: Property<V>): boolean {
     if (property.when === "leadsTo") return false;
     if (property.when === "quiescent") {
@@ -73,21 +79,25 @@ export class PropertyWatcher<V extends Vocabulary> {
   }
 }
 
+/** The verdict on a recording. */
 export type ReplayVerdict = "holds" | "violated" | "unknown";
 
-/** What a recording shows of one property. */
+/** The finding about one property in a recording. */
 export interface ReplayFinding<V extends Vocabulary> {
   readonly property: Property<V>;
   readonly verdict: ReplayVerdict;
-  /** Index of the entry after which it was violated first, or since which it is open; null where there is none. */
+  /** The index of the entry that caused the violation or opened the obligation. Null if there is none. */
   readonly entry: number | null;
-  /** The node whose case is open; null where it concerns them all. */
+  /** The node whose obligation is open. Null if the obligation concerns all nodes. */
   readonly node: NodeId | null;
-  /** Why it is neither violated nor holds; empty otherwise. */
+  /** Why the property is neither shown to hold nor violated. Otherwise empty. */
   readonly why: string;
 }
 
-/** @param isBlindSince the entry from which on some state is not known; null if all always were */
+/**
+ * Returns the findings.
+ * @param isBlindSince the first entry that is followed by an unknown state. Null if all states have always been known.
+ */
 export function findingsOf<V extends Vocabulary>(
   watcher: PropertyWatcher<V>,
   { hasLooked, isBlindSince }: { readonly hasLooked: boolean; readonly isBlindSince: number | null },
@@ -105,14 +115,17 @@ export function findingsOf<V extends Vocabulary>(
     if (isBlindSince !== null) return unknown("not every state is known", isBlindSince);
     if (when === "sometimes") return unknown("it was not seen in this run");
     const waiting = watcher.waiting(property);
-    if (waiting !== null) return unknown("still open where the recording ends", waiting.since, waiting.node);
-    if (when === "eventually" && watcher.isBroken(property)) return unknown("not so where the recording ends");
+    if (waiting !== null) return unknown("still open when the recording ends", waiting.since, waiting.node);
+    if (when === "eventually" && watcher.isBroken(property)) return unknown("not fulfilled when the recording ends");
     return holds;
   };
   return watcher.properties.map((property) => ({ property, ...findingOf(property) }));
 }
 
-/** `sometimes` is a claim about all runs together, so one run without it says nothing. */
+/**
+ * Combines findings into a verdict. `sometimes` is a claim about all runs together, so a single run that does not show
+ * it proves nothing.
+ */
 export function overall<V extends Vocabulary>(findings: readonly ReplayFinding<V>[]): ReplayVerdict {
   if (findings.some(({ verdict }) => verdict === "violated")) return "violated";
   return findings.every(({ verdict, property }) => verdict === "holds" || property.when === "sometimes")

@@ -1,6 +1,6 @@
 /**
- * The colours of the page are told apart by everyone: with normal sight and without each of the three kinds of cones, in light and
- * in dark. Where two come near each other, their shapes differ as well.
+ * Tests that the page's colors are distinguishable with normal sight and without each of the three kinds of cones, in
+ * light and dark themes. Similar colors differ in shape too.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
@@ -25,7 +25,10 @@ const linear = (value: number): number => (value <= 0.04045 ? value / 12.92 : ((
 const times = (matrix: Matrix, [r, g, b]: Rgb): Rgb =>
   matrix.map(([x, y, z]) => x * r + y * g + z * b) as unknown as Rgb;
 
-/** Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009), severity 1; for linear light. */
+/**
+ * Machado, Oliveira, Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009),
+ * severity 1.
+ */
 const sights: Readonly<Record<string, Matrix>> = {
   normal: [
     [1, 0, 0],
@@ -49,7 +52,7 @@ const sights: Readonly<Record<string, Matrix>> = {
   ],
 };
 
-/** OKLab (Ottosson 2020): equal distances look about equally large. */
+/** Converts to OKLab (Ottosson 2020). Equal distances look about equally large. */
 function perceived(rgb: Rgb): Rgb {
   const cones = each(
     times(
@@ -83,7 +86,7 @@ const pairsOf = <T>(names: readonly T[]) =>
 
 const looks = themes.flatMap((theme) => Object.entries(sights).map(([sight, matrix]) => ({ theme, sight, matrix })));
 const INKS = [0, 1, 2, 3, 4, 5, 6, 7];
-/** What can just be told apart side by side, what can be told apart by itself, and at a glance. */
+/** Distances at which two colors are distinguishable: side by side, on their own, and at a glance. */
 const [JUST, CLEAR, WELL] = [0.02, 0.03, 0.07];
 
 describe.each(looks)("$sight, $theme", ({ theme, sight, matrix }) => {
@@ -91,19 +94,19 @@ describe.each(looks)("$sight, $theme", ({ theme, sight, matrix }) => {
 
   const pairs = pairsOf(INKS).map(([a, b]) => ({ a, b, apart: between(`--ink-${a}`, `--ink-${b}`) }));
 
-  test("inks of messages are told apart by colour", () => {
+  test("message inks differ in color", () => {
     const near = pairs.filter(({ apart }) => apart < (sight === "normal" ? WELL : JUST)).map(({ a, b }) => `${a} ${b}`);
     expect(near).toEqual([]);
   });
 
-  test("inks that come near each other have other dashes and other heads", () => {
+  test("similar inks differ in dashes and arrowheads", () => {
     for (const { a, b } of pairs.filter(({ apart }) => apart < WELL)) {
       expect.soft(lookOf(a).dash, `${a} and ${b}`).not.toBe(lookOf(b).dash);
       expect.soft(lookOf(a).head, `${a} and ${b}`).not.toBe(lookOf(b).head);
     }
   });
 
-  test("what bands, spans and marks mean is told by different colours", () => {
+  test("bands, spans and marks with different meanings differ in color", () => {
     const meanings = [
       ["--delivered", "--gold"],
       ["--delivered", "--danger"],
@@ -117,14 +120,14 @@ describe.each(looks)("$sight, $theme", ({ theme, sight, matrix }) => {
     for (const [a, b] of meanings) expect.soft(between(a, b), `${a} and ${b}`).toBeGreaterThan(CLEAR);
   });
 
-  test("everything stands out from the sheet that it is drawn on", () => {
+  test("everything contrasts with the sheet", () => {
     const drawn = [...INKS.map((slot) => `--ink-${slot}`), "--ink", "--ink-soft", "--accent", "--danger", "--gold"];
     for (const name of [...drawn, "--delivered", "--held-edge"])
       expect.soft(between(name, "--sheet"), name).toBeGreaterThan(0.3);
   });
 });
 
-test("every colour that is asked for here is one of the page", () => {
+test("every color used here is defined by the page", () => {
   for (const theme of themes)
     for (const slot of INKS) expect(colour(`--ink-${slot}`, theme).every(Number.isFinite)).toBe(true);
 });

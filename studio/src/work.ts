@@ -1,22 +1,22 @@
-/** What a piece of work costs, such as an election or an entry: as the laboratory and the live page count it. */
+/** The cost of an election, entry, multicast or decision, used by the laboratory and the live page. */
 
 export interface Work {
   readonly name: "election" | "entry" | "multicast" | "decision";
-  /** How many there have been, including the one that is under way. */
+  /** The number so far, including the current one. */
   readonly count: number;
-  /** Of the last election; of the others the mean. */
+  /** The number of messages in the last election. For other kinds of work, the mean. */
   readonly messages: number;
-  /** Whether the last election has ended, or all entries have. */
+  /** Whether the last election, or every entry, is complete. */
   readonly isOver: boolean;
 }
 
 export interface Period {
   readonly from: number;
-  /** Infinity while it lasts. */
+  /** When the period ends. Infinity while it lasts. */
   readonly to: number;
 }
 
-/** Periods that overlap, or are at most `apart` from each other, become one. Ascending. */
+/** Merges periods that overlap or are at most `apart` from each other. The result is in ascending order. */
 export function merged(periods: readonly Period[], apart = 0): Period[] {
   const found: { from: number; to: number }[] = [];
   for (const { from, to } of periods.toSorted((a, b) => a.from - b.from)) {
@@ -27,7 +27,7 @@ export function merged(periods: readonly Period[], apart = 0): Period[] {
   return found;
 }
 
-/** The period of an election, or of a term of leadership that began without one; null for other states. */
+/** Returns the period of an election, or of a term of leadership that began without one. Null for any other state. */
 export function electionIn({ kind, from, to }: Period & { readonly kind: string }): Period | null {
   if (kind === "electing") return { from, to };
   return kind === "leading" && from !== Number.NEGATIVE_INFINITY ? { from, to: from } : null;

@@ -1,4 +1,6 @@
-/** The browser of the tests: Chromium as the system has it, headless; its pages, and what axe-core complains of on them. */
+/**
+ * Starts the browser for the tests: the system's Chromium, headless. Opens pages and returns the findings of axe-core.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
@@ -6,17 +8,18 @@ import { PATIENCE_MS } from "../patience.ts";
 
 const EXECUTABLE = process.env.COTERIE_CHROMIUM ?? "/usr/bin/chromium";
 
-/** Why there is no browser test on this machine, or null. In CI a browser is required. */
+/** The reason why this machine cannot run browser tests, or null. CI requires a browser. */
 export const noBrowser =
   existsSync(EXECUTABLE) || process.env.CI !== undefined
     ? null
-    : `there is no Chromium at ${EXECUTABLE} (set COTERIE_CHROMIUM to another)`;
+    : `expected Chromium at ${EXECUTABLE} (set COTERIE_CHROMIUM to another path)`;
 
 export function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: EXECUTABLE,
     timeout: PATIENCE_MS,
-    // The sandbox needs privileges that a container lacks; the rest keeps the browser from calling home.
+    // The sandbox needs privileges that a container lacks. The other options prevent the browser's own requests to the
+    // network.
     args: [
       "--no-sandbox",
       "--disable-gpu",
@@ -29,7 +32,7 @@ export function launch(): Promise<Browser> {
   });
 }
 
-/** A page that notes everything it complains of. */
+/** Opens a page and collects all its errors and warnings. */
 export async function openPage(context: BrowserContext, url: string, complaints: string[]): Promise<Page> {
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
@@ -47,7 +50,7 @@ interface Violation {
 const require = createRequire(import.meta.url);
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-/** Each in words; none is how it should be. */
+/** Returns the findings of axe-core as text. Tests expect none. */
 export async function complaintsOfAxe(page: Page, options = {}): Promise<string[]> {
   await page.evaluate(AXE);
   const found = await page.evaluate<Violation[]>(

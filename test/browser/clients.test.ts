@@ -1,4 +1,4 @@
-/** A page in a real browser that uses a cluster: it connects, puts, watches, and holds a lock. */
+/** Runs a page in a real browser that uses a cluster: it connects, writes, watches, and holds a lock. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
@@ -9,7 +9,7 @@ import { join } from "../../src/index.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { launch, noBrowser } from "./chromium.ts";
 
-/** `coterie/client` as one script. That it takes nothing of Node is what bundling it shows. */
+/** Returns `coterie/client` as one script. Bundling it proves that it uses no Node module. */
 async function script(): Promise<string> {
   const warnings: string[] = [];
   const built = await build({
@@ -63,7 +63,7 @@ test.skipIf(noBrowser !== null)("a page connects, puts, watches and locks", asyn
     id: 1,
     members: { 1: `127.0.0.1:${own}` },
     dataDir: folder,
-    timing: "patient", // The page is to hold its lock when it looks.
+    timing: "patient", // The page must still hold its lock when it checks.
     clients: `127.0.0.1:${clients}`,
   });
   const browser = await launch();

@@ -1,8 +1,8 @@
-/** What the canvas of a page shows: the geometry that it was painted from, which its element carries. */
+/** Reads the contents of a page's canvas. The element carries the painted geometry. */
 import type { Page } from "playwright-core";
 
 export interface Drawn {
-  /** By type, from where to where. */
+  /** The drawn messages: type, start and end. */
   readonly messages: readonly {
     readonly type: string;
     readonly from: number;
@@ -10,15 +10,15 @@ export interface Drawn {
     readonly lost: boolean;
   }[];
   readonly marks: readonly { readonly shape: string; readonly node: number; readonly label: string }[];
-  /** What is held back, in words. */
+  /** Held-back messages, as text. */
   readonly held: readonly string[];
-  /** What was wrong with the network, in words. */
+  /** Network faults, as text. */
   readonly network: readonly string[];
-  /** What nodes were in: the critical section, a term of leadership. */
+  /** States of nodes, for example in the critical section or leading. */
   readonly states: readonly { readonly kind: string; readonly words: string }[];
-  /** What is written. */
+  /** The texts. */
   readonly words: readonly string[];
-  /** Of all messages in the window, those that are drawn and those that lie below them. */
+  /** The number of drawn messages in the window, and of messages below it. */
   readonly count: number;
 }
 
@@ -36,5 +36,5 @@ const READING = `(() => {
   };
 })()`;
 
-/** Null before anything is drawn. */
+/** Returns null if nothing has been drawn yet. */
 export const drawn = (page: Page): Promise<Drawn | null> => page.evaluate<Drawn | null>(READING);

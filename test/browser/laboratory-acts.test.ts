@@ -1,5 +1,6 @@
 /**
- * Acting at the cursor in a real browser, by mouse and by keyboard: what the page shows is the run that the same acts make in Node.
+ * Performs actions at the cursor in a real browser, by mouse and by keyboard. The page must show the run that the same
+ * actions produce in Node.
  *
  * @module-tag long
  */
@@ -13,7 +14,10 @@ import { noBrowser } from "./chromium.ts";
 import { drawn } from "./drawn.ts";
 import { hashOf, headline, laboratoryForTests, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
-/** Elections, one of them on a ring; a lock, a multicast, consensus, and membership, of which all but the start is folded. */
+/**
+ * Two elections, one of them on a ring, a lock, a multicast, consensus, and a failure detector, whose entries are
+ * folded except for the start.
+ */
 const cases = [
   ["bully", 4],
   ["chang-roberts", 4],
@@ -23,7 +27,7 @@ const cases = [
   ["heartbeat", 3],
 ] as const;
 
-/** Of each family one that has timers, and a ring, which has none. */
+/** The actions on messages. Protocols with timers also offer `Fire`. The ring has no timers. */
 const onMessages = ["Lose", "Duplicate", "Delay"] as const;
 const messageCases = [
   ["bully", 4, [...onMessages, "Fire"]],
@@ -34,16 +38,16 @@ const messageCases = [
   ["heartbeat", 3, [...onMessages, "Fire"]],
 ] as const;
 
-/** Whose messages are not drawn, as they only keep coming. */
+/** Protocols whose periodic messages are not drawn. */
 const folds: ReadonlySet<string> = new Set(["heartbeat"]);
 
 const sorted = (ways: readonly object[]): string[] => ways.map((way) => JSON.stringify(way)).toSorted();
 
-describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
+describe.skipIf(noBrowser !== null)("actions at the cursor", () => {
   const laboratory = laboratoryForTests();
   const node = new TestedLaboratory();
 
-  /** The page shows the run of its own address, as Node makes it. */
+  /** Expects the page to show the run of its own address, as Node computes it. */
   async function expectSame(page: Page): Promise<void> {
     await settled(page);
     const { words } = placeOf(await hashOf(page));
@@ -56,12 +60,12 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
       expect(await page.getByTestId(`state-${id}`).getAttribute("data-condition")).toBe(condition);
   }
 
-  /** By the palette: its key, some words, Enter; until the run that comes of it is shown. */
+  /** Opens the palette, types some words, presses Enter, and waits until the resulting run is shown. */
   async function act(page: Page, words: string): Promise<void> {
     await settled(page);
     const before = await hashOf(page);
     await page.keyboard.press("Control+k");
-    await page.getByRole("combobox", { name: "What to do" }).fill(words);
+    await page.getByRole("combobox", { name: "Search actions" }).fill(words);
     await page.locator("#palette-list li").first().waitFor();
     await page.keyboard.press("Enter");
     const forkIn = (hash: string) => placeOf(hash).words.fork;
@@ -77,7 +81,7 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
       await act(page, words);
       await expectSame(page);
     }
-    for (const words of ["slow link 0 1", "cut node 1 off"]) {
+    for (const words of ["slow link 0 1", "isolate node 1"]) {
       await act(page, words);
       await expectSame(page);
     }
@@ -92,7 +96,7 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     await expectSame(page);
   });
 
-  /** The first step after all have started at which there is something of that name to be done, and what it is called. */
+  /** Returns the first step after all nodes have started where an action of that name is available, and its label. */
   async function firstOf(
     name: string,
     words: Words,
@@ -106,7 +110,7 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
   }
 
   test.each(messageCases)(
-    "%s: a message is lost, doubled and delayed, a timer fired now",
+    "%s: a message is lost, duplicated and delayed, a timer fired now",
     async (protocol, nodes, verbs) => {
       const words = { protocol, nodes: String(nodes) };
       const page = await laboratory.open(hashOfPlace({ page: "run", words }));
@@ -121,7 +125,7 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
         await expect.poll(() => stepOf(page)).toBe(first.step);
         await act(page, first.label);
         await expectSame(page);
-        // Also beside a message and its double, which are called the same; and what was done is not forgotten.
+        // A second action keeps the first one, even if the run now has two messages with the same label.
         await act(page, "pause node 0");
         await expectSame(page);
         await page.getByRole("button", { name: "Whole run" }).click();
@@ -138,7 +142,7 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     },
   );
 
-  test("what is pointed at is done something to by right click, and what the cursor is at by a key", async () => {
+  test("an element is acted on by right click, and the event at the cursor by a key", async () => {
     const run = await node.run({ protocol: "bully", nodes: "4" });
     const asked = run.drawing.messages[0]?.sent ?? 0;
     const page = await laboratory.open(`#/run?protocol=bully&nodes=4&at=${asked}`);
@@ -161,7 +165,7 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     await expectSame(page);
   });
 
-  test("what is left by acting further back stays as a branch, and one goes to it by click and by key", async () => {
+  test("an action further back keeps the previous run as a branch, which a click or a key opens", async () => {
     const page = await laboratory.open("#/run?protocol=bully&nodes=4&at=8");
     await ready(page);
     await act(page, "crash node 3");
@@ -187,17 +191,17 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     await expect.poll(forkOf).toBeUndefined();
     await expect
       .poll(() => page.locator("[data-fork]").allInnerTexts())
-      .toEqual(["the run as it was", expect.stringMatching(/^pause node 1/)]);
+      .toEqual(["the original run", expect.stringMatching(/^pause node 1/)]);
   });
 
-  test("a key acts on what the key before it came to, however fast they follow", async () => {
+  test("each key acts on the result of the key before it, no matter how fast they follow", async () => {
     const page = await laboratory.open("#/run?protocol=bully&nodes=4&at=8");
     await ready(page);
     await act(page, "crash node 3");
     const { fork } = placeOf(await hashOf(page)).words;
     const press = (keys: string) =>
       page.evaluate(`for (const pressed of ${keys}) window.dispatchEvent(new KeyboardEvent("keydown", pressed))`);
-    await press(`[{ key: "b" }, { key: "b" }]`); // To the run as it was, and around to that with the crash.
+    await press(`[{ key: "b" }, { key: "b" }]`); // Switch to the original run and back.
     expect(placeOf(await hashOf(page)).words.fork).toBe(fork);
     await expectSame(page);
     await press(`[{ key: "b" }, { key: "b" }, { key: "z", ctrlKey: true }]`);
@@ -205,9 +209,9 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     await expectSame(page);
   });
 
-  test("selecting dims all but the causal past and future, and Shift with the arrows goes along causes", async () => {
+  test("a selection dims everything outside its causal past and future, and Shift with the arrows follows causes", async () => {
     const page = await laboratory.open("#/run?protocol=ricart-agrawala&nodes=3&at=4");
-    await page.setViewportSize({ width: 1_720, height: 1_000 }); // All of it is in the window.
+    await page.setViewportSize({ width: 1_720, height: 1_000 }); // Now everything fits in the window.
     await ready(page);
     await settled(page);
     const run = await node.run({ protocol: "ricart-agrawala", nodes: "3" });

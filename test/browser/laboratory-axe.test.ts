@@ -1,6 +1,6 @@
 /**
- * Everyone can use each page of the laboratory, in light and in dark, and on a phone: axe-core finds nothing to complain of, and no
- * page is wider than the screen.
+ * Checks that each page of the laboratory is accessible, in light and in dark, and on a phone: axe-core has no
+ * findings, and no page is wider than the screen.
  *
  * @module-tag long
  */
@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { complaintsOfAxe, noBrowser } from "./chromium.ts";
 import { calm, laboratoryForTests } from "./laboratory-under-test.ts";
 
-/** Each with what is there when the page is complete. */
+/** The pages, each with an element that exists when the page is complete. */
 const pages: readonly (readonly [string, string])[] = [
   ["#/gallery", "article"],
   ["#/tour", "[data-tour]"],
@@ -27,7 +27,7 @@ const pages: readonly (readonly [string, string])[] = [
   ["?embed#/run?scenario=raft-leader-crashes&at=37", '[data-testid="headline"][data-step="37"]'],
 ];
 
-/** Elements that reach beyond the screen though nothing around them scrolls, by name. */
+/** Names of elements that extend beyond the screen without a scrolling container. */
 const beyond = (width: number): string => `[...document.querySelectorAll("body *")]
   .filter((each) => each.getBoundingClientRect().right > ${width} + 1)
   .filter((each) => {
@@ -62,7 +62,7 @@ describe.skipIf(noBrowser !== null)("everyone can use it", () => {
     },
   );
 
-  test("before it is known where the nodes stand, the topology is called after the run", async () => {
+  test("before the positions of nodes are known, the topology is named after the run", async () => {
     await laboratory.context.addInitScript(`{
       const post = Worker.prototype.postMessage;
       Worker.prototype.postMessage = function (asked) { if (asked.method !== "look") post.call(this, asked); };

@@ -1,5 +1,6 @@
 /**
- * Text that its picture or its panel cuts off: each step of each tour, and the opening picture of each protocol.
+ * Finds text that its picture or its panel cuts off, in each step of each tour and in the opening picture of each
+ * protocol.
  *
  * @module-tag long
  */
@@ -11,7 +12,7 @@ import { tours } from "../../studio/src/laboratory/tours/tours.ts";
 import { noBrowser } from "./chromium.ts";
 import { calm, laboratoryForTests, settled } from "./laboratory-under-test.ts";
 
-/** Keeps the corners of each text on each canvas since it was cleared, as only pixels remain of it. */
+/** Records the corners of each text on each canvas since it was cleared, because afterwards only pixels remain. */
 const NOTING_TEXT = `
   window.written = new Map();
   const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
@@ -29,7 +30,10 @@ const NOTING_TEXT = `
   };
 `;
 
-/** Text of pictures that reaches over their edge by more than a pixel, and elements whose content is wider than they are. */
+/**
+ * Returns text that extends beyond the edge of its picture by more than a pixel, and elements whose content is wider
+ * than they are.
+ */
 const CLIPPED = `(() => {
   const cut = [];
   for (const [canvas, texts] of window.written) {
@@ -55,10 +59,10 @@ const CLIPPED = `(() => {
   return cut;
 })()`;
 
-describe.skipIf(noBrowser !== null)("the laboratory cuts no text off", () => {
+describe.skipIf(noBrowser !== null)("the laboratory cuts off no text", () => {
   const laboratory = laboratoryForTests();
 
-  /** One page, as a reader goes from place to place. */
+  /** Visits these places with one page, as a reader does. */
   async function walked(places: readonly string[], arrived: (page: Page, place: string) => Promise<unknown>) {
     await laboratory.context.addInitScript(NOTING_TEXT);
     const page = await laboratory.open("#/gallery");

@@ -1,5 +1,5 @@
 /**
- * What is on the screen as a file: its nodes, its messages and its title, as SVG and as PNG.
+ * Checks that the screen can be saved as a file with its nodes, messages and title, as SVG and as PNG.
  *
  * @module-tag long
  */
@@ -10,9 +10,9 @@ import { noBrowser } from "./chromium.ts";
 import { drawn } from "./drawn.ts";
 import { laboratoryForTests, ready, settled } from "./laboratory-under-test.ts";
 
-/** Above the diagram stands its title; a PNG is twice as fine as the screen. */
+/** The title is above the diagram. A PNG has twice the resolution of the screen. */
 const [TITLE_PX, RATIO] = [40, 2];
-/** So wide a square is looked at: lines have gaps. */
+/** The size of the inspected square. It must be larger than the gaps in lines. */
 const NEAR_PX = 15;
 
 async function exported(page: Page, kind: "SVG" | "PNG"): Promise<{ readonly name: string; readonly bytes: Buffer }> {
@@ -29,7 +29,7 @@ interface Parsed {
   readonly width: number;
   readonly height: number;
   readonly texts: readonly string[];
-  /** From top to bottom. */
+  /** The nodes from top to bottom. */
   readonly nodes: readonly string[];
 }
 
@@ -49,7 +49,7 @@ const parsed = (page: Page, { bytes }: { readonly bytes: Buffer }): Promise<Pars
     };
   })()`);
 
-/** Whether there is ink beside some points of the PNG, and how many of its pixels are not of the ground. */
+/** Returns whether there is ink near these points of the PNG, and how many of its pixels differ from the background. */
 const inkIn = (page: Page, bytes: Buffer, points: readonly { x: number; y: number }[]) =>
   page.evaluate<{ width: number; height: number; isInked: boolean[]; inked: number }>(`(async () => {
     const bytes = Uint8Array.from(atob("${bytes.toString("base64")}"), (letter) => letter.charCodeAt(0));
@@ -67,7 +67,7 @@ const inkIn = (page: Page, bytes: Buffer, points: readonly { x: number; y: numbe
     };
   })()`);
 
-/** In the middle of each message, in the picture on the screen; and how wide the names beside it are. */
+/** Returns the middle of each message in the picture on the screen, and the width of the names next to it. */
 const places = (page: Page) =>
   page.evaluate<{ names: number; width: number; height: number; middles: { x: number; y: number }[] }>(`(() => {
     const { picture } = document.querySelector(".view canvas");
@@ -79,7 +79,7 @@ const places = (page: Page) =>
     };
   })()`);
 
-describe.skipIf(noBrowser !== null)("what is on the screen, as a file", () => {
+describe.skipIf(noBrowser !== null)("the screen as a file", () => {
   const laboratory = laboratoryForTests();
 
   test("has the title, the rows in their order and every message, as SVG and as PNG", async () => {
@@ -119,7 +119,7 @@ describe.skipIf(noBrowser !== null)("what is on the screen, as a file", () => {
     expect(image.inked / (image.width * image.height)).toBeGreaterThan(0.005);
   });
 
-  test("says no more than the screen: what is still to come is veiled, and in a tour hidden", async () => {
+  test("shows no more than the screen: future events are veiled, and hidden in a tour", async () => {
     const page = await laboratory.open("#/tour?tour=one-lap&step=3");
     await page.waitForSelector('[data-testid="headline"][data-step]');
     await settled(page);

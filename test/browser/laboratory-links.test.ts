@@ -1,5 +1,5 @@
 /**
- * Links that make no sense, the cursor after undo, and nodes of the topology that are clicked, in a real browser.
+ * Checks invalid links, the cursor after undo, and clicks on nodes of the topology, in a real browser.
  *
  * @module-tag long
  */
@@ -12,7 +12,7 @@ const senseless: readonly (readonly [string, RegExp])[] = [
   ["#/run?protocol=raft&nodes=1e9&crash=1,1", /^expected --nodes to be a whole number from 1 to 100/],
   ["#/check?protocol=raft&nodes=1e9", /^expected --nodes to be a whole number from 1 to 100/],
   ["#/fork?protocol=raft", /^No page is called “fork”\. The pages are gallery, run, /],
-  ["#/run?protocol=bully&fork=12+explode+3", /^No act is called “explode”\. The acts are crash, /],
+  ["#/run?protocol=bully&fork=12+explode+3", /^No action is called “explode”\. The actions are crash, /],
   ["#/run?scenario=bully-z", /^No scenario is called “bully-z”\./],
   ["#/embed?protocol=rafts", /^No protocol is called “rafts”\./],
   ["#/tour?tour=silense", /^No tour is called “silense”\. Choose one of these\.$/],
@@ -22,7 +22,7 @@ const senseless: readonly (readonly [string, RegExp])[] = [
 describe.skipIf(noBrowser !== null)("the laboratory", () => {
   const laboratory = laboratoryForTests();
 
-  test("returns the cursor to the step of an act that is undone, and lets no list of acts leave its column", async () => {
+  test("returns the cursor to the step of an undone action, and keeps lists of actions in their column", async () => {
     const page = await laboratory.open("#/run?scenario=bully-a-highest-crashed&protocol=bully&at=15");
     await ready(page);
     for (const act of [
@@ -35,7 +35,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     ]) {
       await settled(page);
       await page.keyboard.press("Control+k");
-      await page.getByRole("combobox", { name: "What to do" }).fill(act);
+      await page.getByRole("combobox", { name: "Search actions" }).fill(act);
       await page.locator("#palette-list li").first().waitFor();
       await page.keyboard.press("Enter");
       await page.locator(`[data-fork][aria-current]`, { hasText: act }).waitFor();
@@ -58,7 +58,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     expect(await hashOf(page)).toContain("at=15");
   });
 
-  test("opens a node's state by a click in the topology, and what can be done to it by a right click", async () => {
+  test("opens a node's state by a click in the topology, and its actions by a right click", async () => {
     const page = await laboratory.open("#/run?protocol=bully&nodes=4&at=6");
     await ready(page);
     await settled(page);
@@ -71,7 +71,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.waitForSelector('[data-testid="state-2"][data-condition="down"]');
   });
 
-  test("has a headline at every moment while a run is made", async () => {
+  test("has a headline at every moment while a run is computed", async () => {
     await laboratory.context.addInitScript(`
       window.bare = [];
       new MutationObserver(() => {
@@ -88,7 +88,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     expect(await page.locator("h1").count()).toBe(1);
   });
 
-  test("says of a link what makes no sense in it", async () => {
+  test("reports the invalid part of a link", async () => {
     const page = await laboratory.open("#/gallery");
     for (const [place, sentence] of senseless) {
       await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
@@ -96,7 +96,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     }
   });
 
-  test("says that a chosen file has changed, and what to do", async () => {
+  test("reports that a chosen file has changed, and how to continue", async () => {
     await laboratory.context.addInitScript(`
       Blob.prototype.text = () => Promise.reject(new DOMException("typically due to permission problems", "NotReadableError"));
     `);

@@ -1,5 +1,5 @@
 /**
- * The other pages of the laboratory in a real browser.
+ * Checks the other pages of the laboratory in a real browser.
  *
  * @module-tag long
  */
@@ -11,14 +11,14 @@ import { hashOf, laboratoryForTests, ready, stepOf } from "./laboratory-under-te
 describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
   const laboratory = laboratoryForTests(["clipboard-read", "clipboard-write"]);
 
-  test("Compare: one time for all, and the link says who is compared", async () => {
+  test("Compare: one time axis for all, and the link names the compared protocols", async () => {
     const page = await laboratory.open("#/compare?protocol=bully&with=ring&nodes=4");
     for (const protocol of ["bully", "ring"]) {
       const total = String(simulate({ protocol, nodes: 4 }).messages.total);
       expect(await page.getByTestId(`total-${protocol}`).innerText()).toBe(total);
       await expect.poll(() => page.getByTestId(`sent-${protocol}`).innerText()).toBe(total);
     }
-    // One axis for both: the same time stands at the same place.
+    // Both use one axis, so the same time has the same position.
     const ticks = () =>
       page.evaluate<string[]>(`[...document.querySelectorAll(".view canvas:first-child")]
         .flatMap(({ picture }) => picture ? [JSON.stringify(picture.axis.ticks)] : [])`);
@@ -28,12 +28,12 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     await expect.poll(() => page.getByTestId("sent-ring").innerText()).toBe("0");
     await page.getByLabel("Add a protocol").selectOption("chang-roberts");
     await page.waitForSelector('[data-case="chang-roberts"] td');
-    await page.getByRole("button", { name: "Leave ring out" }).click();
+    await page.getByRole("button", { name: "Remove ring" }).click();
     await page.waitForSelector('[data-case="ring"]', { state: "detached" });
     expect(await hashOf(page)).toMatch(/^#\/compare\?protocol=bully&nodes=4&with=chang-roberts/);
   });
 
-  test("a link with a scenario alone knows its protocol: in the set-up, in Check and in Compare", async () => {
+  test("a link with only a scenario knows its protocol: in the set-up, in Check and in Compare", async () => {
     const page = await laboratory.open("#/run?scenario=raft-as-lectured");
     await ready(page);
     expect(
@@ -58,13 +58,13 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
-  test("Check shows its counterexample as soon as it ends, and asks for the fewest faults at a button", async () => {
+  test("Check shows its counterexample as soon as it ends, and finds the fewest faults at a button", async () => {
     const page = await laboratory.open("#/check?protocol=ricart-agrawala&nodes=2");
     await page.waitForSelector('[data-testid="verdict"][data-verdict="holds"]');
     expect(await page.getByTestId("counterexample").count()).toBe(0);
     await page.getByRole("link", { name: "Fewest faults that break it" }).click();
     await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
-    expect(await page.getByTestId("faults").innerText()).toMatch(/^One fault can break it, and no fewer/);
+    expect(await page.getByTestId("faults").innerText()).toMatch(/^One fault is enough/);
     const found = page.getByTestId("counterexample");
     await found.locator('[data-stand="broken"]').waitFor();
     await found.locator(".view canvas").first().waitFor();
@@ -72,7 +72,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     await expect.poll(() => stepOf(page)).toBe(-1);
   });
 
-  test("a claim is told by key, what changed stands first, and names are not cut", async () => {
+  test("a key opens the text of a claim, changes come first, and names are not cut off", async () => {
     const page = await laboratory.open("#/run?scenario=chang-roberts-ring-of-seven&at=20");
     await ready(page);
     const claim = page.getByRole("button", { name: /^E1 safety/ });
@@ -85,27 +85,27 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
       .filter((each) => each.getBoundingClientRect().left < each.ownerSVGElement.getBoundingClientRect().left).length`);
     expect(cut).toBe(0);
     await page.goto(`${laboratory.url}#/run?protocol=ricart-agrawala&nodes=3&at=8`);
-    await expect.poll(() => page.locator("summary", { hasText: "Its client" }).count()).toBe(1);
+    await expect.poll(() => page.locator("summary", { hasText: "Client" }).count()).toBe(1);
   });
 
-  test("Why? walks back from the break along its causes, by click and by key", async () => {
+  test("Why? walks back from the violation along its causes, by click and by key", async () => {
     const page = await laboratory.open("#/run?protocol=bully&counterexample=1");
     await page.waitForSelector('[data-stand="broken"]');
     const broken = await stepOf(page);
     await page.getByRole("button", { name: /^Why is .* broken\?$/ }).click();
     const panel = page.getByTestId("why");
-    expect(await panel.innerText()).toMatch(/is broken\./);
+    expect(await panel.innerText()).toMatch(/This breaks “/);
     await page.keyboard.press("w");
     await expect.poll(() => panel.getAttribute("data-place")).toBe("1");
     expect(await stepOf(page)).toBeLessThan(broken);
-    expect(await panel.innerText()).toMatch(/is what node \d received\.|did before\./);
+    expect(await panel.innerText()).toMatch(/Node \d received its |This is the previous step of node \d\./);
     await page.keyboard.press("Shift+W");
     await expect.poll(() => stepOf(page)).toBe(broken);
     await page.keyboard.press("Escape");
     await expect.poll(() => panel.count()).toBe(0);
   });
 
-  test("the topology shows the moment of the cursor: three that wait for each other, a token that goes round", async () => {
+  test("the topology shows the moment of the cursor: three that wait for each other, a token that circulates", async () => {
     const page = await laboratory.open("#/run?scenario=maekawa-deadlock");
     await ready(page);
     const picture = page.locator('[data-topology="quorums"] svg');
@@ -119,10 +119,10 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     await expect.poll(() => ring.locator(".token").count()).toBe(1);
   });
 
-  test("where the cursor stood is not noted in the address of another run that is on its way", async () => {
+  test("the position of the cursor is not saved in the address of another pending run", async () => {
     const page = await laboratory.open("#/run?protocol=ring&nodes=3&at=0");
     await ready(page);
-    // The address changes at once; the page hears of it later.
+    // The address changes immediately, but the page is notified later.
     await page.evaluate(`
       location.hash = "#/run?protocol=ricart-agrawala&nodes=3";
       [...document.querySelectorAll("button")].find((button) => button.textContent === "Copy link").click();
@@ -166,7 +166,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
       page.getByRole("button", { name: "Save trace" }).click(),
     ]);
     await page.goto(`${laboratory.url}#/gallery`);
-    await page.waitForSelector("article"); // The run that was saved is not shown any more.
+    await page.waitForSelector("article"); // The saved run is no longer shown.
     await page.getByLabel("Open a recording").setInputFiles(await saved.path());
     await page.waitForSelector('[data-testid="state-0"]');
     expect(await page.locator("tbody button").allInnerTexts()).toEqual(rows);

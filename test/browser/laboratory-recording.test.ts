@@ -1,5 +1,5 @@
 /**
- * A real cluster whose leader is killed, as the laboratory shows its recording, and what would have been otherwise.
+ * Opens the recording of a real cluster whose leader was killed, and continues it differently in the laboratory.
  *
  * @module-tag long
  */
@@ -19,7 +19,10 @@ const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 afterEach(endAll);
 
-/** Three members: a link is cut, messages are delayed, one is paused, all for a while. Then the leader, node 2, is killed, and node 1 takes over. */
+/**
+ * Runs three members. For a while, a link is cut, messages are delayed, and one member is paused. Then the leader, node
+ * 2, is killed, and node 1 takes over.
+ */
 async function failover(file: string): Promise<void> {
   const cluster = await ClusterUnderTest.up("--protocol", "bully", "--nodes", "3", "--record", file);
   await cluster.agreed(2, [0, 1, 2]);
@@ -51,7 +54,7 @@ describe.skipIf(noBrowser !== null)("a recording of a real cluster", () => {
   const laboratory = laboratoryForTests();
   const node = new TestedLaboratory();
 
-  /** The last step as the page and as Node have it. */
+  /** Expects the same last step on the page and in Node. */
   async function expectEnd(page: Page, sentence: string): Promise<void> {
     await page.getByRole("button", { name: "To the end" }).click();
     await settled(page);
@@ -64,7 +67,7 @@ describe.skipIf(noBrowser !== null)("a recording of a real cluster", () => {
     expect(rows).toEqual(run.steps.slice(-rows.length).map(({ lines }) => lines.join("; ")));
   }
 
-  test("is opened, and forked before its leader was killed: it leads on, and another crashes", async () => {
+  test("is opened, and forked before its leader was killed: the leader continues, and another node crashes", async () => {
     const file = join(folder, "failover.jsonl");
     await failover(file);
     await node.open("failover.jsonl", readFileSync(file, "utf8"));
@@ -74,7 +77,8 @@ describe.skipIf(noBrowser !== null)("a recording of a real cluster", () => {
     await expectEnd(page, "Node 1 leads; 2 is down.");
 
     const { steps, drawing } = await node.run({ recording: "failover.jsonl", protocol: "bully" });
-    // Each member records its end of a link when it changes it, so a link can be cut in one direction only for a moment.
+    // Each member records its end of a link when it changes that end, so a link can be cut in one direction only for a
+    // moment.
     const networks = drawing.axes.events.networks
       .filter(({ since }, place, all) => since !== all[place + 1]?.since)
       .filter(({ words }) => !words.includes("→"));
@@ -84,7 +88,7 @@ describe.skipIf(noBrowser !== null)("a recording of a real cluster", () => {
     expect(drawing.lives.some((life) => life.node === 2 && life.condition === "down" && life.to === null)).toBe(true);
     const killed = steps.findIndex((step) => step.node === 2 && step.lines.includes("crashes"));
     const row = page.locator(`tr[data-row="${killed}"] button`);
-    // The table is that around the cursor.
+    // The table shows the events around the cursor.
     for (let presses = 0; presses < steps.length && (await row.count()) === 0; presses++)
       await page.keyboard.press("ArrowLeft");
     await row.click();
@@ -92,7 +96,7 @@ describe.skipIf(noBrowser !== null)("a recording of a real cluster", () => {
     await page.keyboard.press("ArrowLeft");
     await expect.poll(() => headline(page)).toMatch(/^Node 2 leads/);
     await page.keyboard.press("Control+k");
-    await page.getByRole("combobox", { name: "What to do" }).fill("crash node 1");
+    await page.getByRole("combobox", { name: "Search actions" }).fill("crash node 1");
     await page.getByRole("option", { name: "Crash node 1" }).waitFor();
     await page.keyboard.press("Enter");
     await page.waitForSelector('[data-testid="state-1"][data-condition="down"]');

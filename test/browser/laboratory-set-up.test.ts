@@ -1,5 +1,5 @@
 /**
- * What is set up by forms: an algorithm's own options, nodes that are down, acts that are taken back; and the way to frames.
+ * Checks the set-up forms: an algorithm's own options, crashed nodes, undone actions, and the links to frames.
  *
  * @module-tag long
  */
@@ -12,28 +12,28 @@ import { hashOf, laboratoryForTests, ready } from "./laboratory-under-test.ts";
 describe.skipIf(noBrowser !== null)("the laboratory's set-up", () => {
   const laboratory = laboratoryForTests(["clipboard-read", "clipboard-write"]);
 
-  /** As soon as the election has been called, when all run. */
+  /** Returns the fork in which node 3 crashes just after an election has been called, with all nodes running. */
   async function crashOf3(): Promise<string> {
     const { steps } = await new TestedLaboratory().run({ protocol: "bully", nodes: "4" });
     return `${steps[4]?.entries} crash 3`;
   }
 
-  test("an option of the algorithm is a field, a node that is down a chip; both go into the link", async () => {
+  test("an option of the algorithm is a field, a crashed node a chip; both go into the link", async () => {
     const page = await laboratory.open("#/run?protocol=epoch-token-ring&nodes=3&request=0&crash=1,2");
     await ready(page);
     await page.getByRole("button", { name: "Undo crash of node 1" }).click();
-    await page.getByText("Options of the algorithm").click();
+    await page.getByText("Algorithm options").click();
     await page.getByLabel(/^lease/).fill("900");
     await page.getByLabel(/^lease/).press("Tab");
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await expect.poll(() => hashOf(page)).toMatch(/crash=2(&|$)/);
     expect(decodeURIComponent(await hashOf(page))).toContain('options={"mutex":{"leaseMs":900}}');
-    // What is given stands in its field again.
+    // The given value appears in its field again.
     await ready(page);
     await expect.poll(() => page.getByLabel(/^lease/).inputValue()).toBe("900");
   });
 
-  test("an act is a chip: taken back it is undone, and the run with it stays as a branch", async () => {
+  test("an action is a chip: it can be undone, and its run stays as a branch", async () => {
     const fork = await crashOf3();
     const page = await laboratory.open(`#/run?protocol=bully&nodes=4&fork=${encodeURIComponent(fork)}`);
     await ready(page);
@@ -54,7 +54,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's set-up", () => {
     expect(listed.toSorted()).toEqual(guarantees.toSorted());
   });
 
-  test("Embed has the frame of the run, with what was done to it; Live has the way to real processes", async () => {
+  test("Embed has the frame of the run with its actions; Live explains how to use real processes", async () => {
     const fork = await crashOf3();
     const page = await laboratory.open(`#/run?protocol=bully&nodes=4&fork=${encodeURIComponent(fork)}`);
     await ready(page);

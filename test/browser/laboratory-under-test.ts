@@ -1,4 +1,4 @@
-/** The laboratory in a browser, as files from a sub-path or as `coterie studio` serves it. */
+/** Opens the laboratory in a browser, either as files below a path or as served by `coterie studio`. */
 import { createReadStream, existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -18,7 +18,7 @@ const types: Readonly<Record<string, string>> = {
   ".json": "application/json",
 };
 
-/** A host of files that knows nothing of Coterie, which stand under a path of their own. @returns the address of `first` */
+/** Starts a simple host for files below a path. @returns the address of `first` */
 export async function staticHost(
   folder = STUDIO,
   first = "laboratory.html",
@@ -38,15 +38,18 @@ export async function staticHost(
   return { url: `http://127.0.0.1:${port}/some/where/${first}`, server };
 }
 
-/** The run is made and its first state is there. */
+/** Resolves when the run has been computed and its first state is shown. */
 export const ready = (page: Page): Promise<unknown> =>
   page.waitForSelector('[data-testid="state-0"], [data-testid="state-1"]');
 
-/** Nothing is being made: no run, no comparison, no check. */
+/** Resolves when no run, comparison or check is in progress. */
 export const calm = (page: Page): Promise<unknown> =>
   page.waitForFunction(`document.querySelector('[aria-busy="true"]') === null`);
 
-/** No other run is being made, and the state at the cursor is shown, which a worker computes, and not that of where the cursor was before. On Run, Compare and tours. */
+/**
+ * Resolves when no run is being computed, and the worker's state for the current cursor is shown. Works on Run, Compare
+ * and tours.
+ */
 export const settled = (page: Page): Promise<unknown> =>
   page.waitForFunction(`(() => {
     if (document.querySelector('[aria-busy="true"]') !== null) return false;
@@ -54,7 +57,7 @@ export const settled = (page: Page): Promise<unknown> =>
     return cursor !== null && cursor.dataset.step === shown?.dataset.step;
   })()`);
 
-/** Read in the page: what the browser's own process knows of the address may be older. */
+/** Reads the address in the page, because the browser's own process may have an older one. */
 export const hashOf = (page: Page): Promise<string> => page.evaluate<string>("location.hash");
 
 export const headline = (page: Page): Promise<string> => page.getByTestId("headline").innerText();
@@ -64,16 +67,16 @@ export const stepOf = async (page: Page): Promise<number> =>
 
 export interface Laboratory {
   readonly browser: Browser;
-  /** Anew for each test. */
+  /** A new browser context for each test. */
   readonly context: BrowserContext;
   readonly url: string;
-  /** Of pages, while a test runs; there may be none at its end. */
+  /** Errors of pages during a test. The test fails if there are any at its end. */
   readonly complaints: string[];
-  /** @param place such as `#/run`, after the address of the page. */
+  /** @param place the part after the address of the page, such as `#/run` */
   open(place?: string): Promise<Page>;
 }
 
-/** For the tests of a suite: a host, a browser, and a profile for each test. */
+/** Call once per suite. Provides a host, a browser, and a profile for each test. */
 export function laboratoryForTests(permissions: readonly string[] = []): Laboratory {
   const laboratory = {
     complaints: [] as string[],

@@ -1,4 +1,4 @@
-/** The laboratory in a real browser: what it shows is what simulator and checker compute in Node. */
+/** Checks the laboratory in a real browser. It must show the results that simulator and checker compute in Node. */
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { headline, laboratoryForTests, ready, settled, stepOf } from "./laborato
 
 if (noBrowser !== null) console.warn(`The browser tests are skipped: ${noBrowser}.`);
 
-/** What the event table says of a run, row by row. */
+/** Returns the event table of a run, row by row. */
 function rowsOf(entries: readonly TraceEntry[]): string[] {
   return stepsOf(entries).map(({ indices }) =>
     indices.map((index) => actionText(entries[index] as TraceEntry)).join("; "),
@@ -21,7 +21,7 @@ function rowsOf(entries: readonly TraceEntry[]): string[] {
 
 const MOST_BYTES = 130_000;
 
-test("what loads first is small", () => {
+test("the first load is small", () => {
   const page = readFileSync(new URL("../../dist/studio/laboratory.html", import.meta.url), "utf8");
   const named = [...page.matchAll(/(?:src|href)="\.\/(assets\/[^"]+)"/g)].map(([, file]) => file as string);
   expect(named.length).toBeGreaterThan(2);
@@ -46,7 +46,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     });
     expect(await rows.allInnerTexts()).toEqual(rowsOf(entries));
 
-    // Seen in the page: who asks from without may come when it is over.
+    // Observe it in the page, because a poll from outside may miss it.
     const election = page.waitForFunction(
       `/election/.test(document.querySelector('[data-testid="headline"]').textContent)`,
     );
@@ -58,11 +58,11 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
       String(entries.filter(({ kind }) => kind === "send").length),
     );
 
-    // Just before 6 would announce itself.
+    // This is just before 6 would announce itself.
     await rows.filter({ hasText: "receives answer from 6; is now deferring" }).click();
     await settled(page);
     await page.keyboard.press("Control+k");
-    await page.getByRole("combobox", { name: "What to do" }).fill("crash node 6");
+    await page.getByRole("combobox", { name: "Search actions" }).fill("crash node 6");
     await page.getByRole("option", { name: "Crash node 6" }).waitFor();
     await page.keyboard.press("Enter");
     await page.waitForSelector('[data-testid="state-6"][data-condition="down"]');
@@ -74,7 +74,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
     expect(await page.getByTestId("states").getAttribute("data-states")).toBe(String(found.states));
     await page.getByRole("link", { name: "Open the counterexample" }).click();
-    await ready(page); // Check shows what is broken, too.
+    await ready(page); // The Check page also shows violations.
     await page.waitForSelector('[data-stand="broken"]');
     expect(await page.locator("tbody button").allInnerTexts()).toEqual(rowsOf(found.trace?.entries as TraceEntry[]));
 
@@ -94,36 +94,36 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await stranger.close();
   });
 
-  test("the checker counts the states that it counts in Node", { tags: ["long"] }, async () => {
+  test("the checker counts the same states as in Node", { tags: ["long"] }, async () => {
     const page = await laboratory.open("#/check?protocol=ricart-agrawala");
     await page.waitForSelector('[data-testid="verdict"][data-verdict="holds"]');
     const { states } = explore({ protocol: "ricart-agrawala" });
     expect(await page.getByTestId("states").getAttribute("data-states")).toBe(String(states));
   });
 
-  test("the checker finds the counterexample that it finds in Node", { tags: ["long"] }, async () => {
+  test("the checker finds the same counterexample as in Node", { tags: ["long"] }, async () => {
     const found = explore({ protocol: "ricart-agrawala", crashes: 1 });
     expect(found.verdict).toBe("violated");
     const page = await laboratory.open("#/check?protocol=ricart-agrawala&crashes=1");
     await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
     expect(await page.getByTestId("states").getAttribute("data-states")).toBe(String(found.states));
     await page.getByRole("link", { name: "Open the counterexample" }).click();
-    await ready(page); // Check shows what is broken, too.
+    await ready(page); // The Check page also shows violations.
     await page.waitForSelector('[data-stand="broken"]');
     expect(await page.locator("tbody button").allInnerTexts()).toEqual(rowsOf(found.trace?.entries as TraceEntry[]));
   });
 
-  test("one cursor by keyboard; a crash at the cursor makes another run, and Undo takes it back", async () => {
+  test("one cursor by keyboard; a crash at the cursor makes another run, and Undo reverts it", async () => {
     const page = await laboratory.open("#/run?protocol=ricart-agrawala&nodes=3");
     await ready(page);
     await page.locator("h1").click();
-    expect(await stepOf(page)).toBe(2); // All three have started.
+    expect(await stepOf(page)).toBe(2); // All three nodes have started.
     await page.keyboard.press("Home");
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
     expect(await stepOf(page)).toBe(1);
     await page.keyboard.press("End");
-    await expect.poll(() => headline(page)).toBe("Nobody is inside, and nobody waits.");
+    await expect.poll(() => headline(page)).toBe("No node is inside, and no node waits.");
     await page.keyboard.press("Home");
     expect(await stepOf(page)).toBe(-1);
     for (let presses = 0; presses < 6; presses++) await page.keyboard.press("ArrowRight");
@@ -132,14 +132,14 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.getByRole("button", { name: "Crash node 2" }).click();
     await page.waitForSelector('[data-testid="state-2"][data-condition="down"]');
     await page.getByRole("button", { name: "To the end" }).click();
-    // Nobody enters: the reply of the crashed node never comes.
-    await expect.poll(() => headline(page)).toMatch(/^Nobody is inside; .*wait.*2 is down\.$/);
+    // No node enters, because the reply of the crashed node never arrives.
+    await expect.poll(() => headline(page)).toMatch(/^No node is inside; .*wait.*2 is down\.$/);
     await page.getByRole("button", { name: "Undo", exact: true }).click();
     await page.waitForSelector('[data-testid="state-2"][data-condition="up"]');
-    await expect.poll(() => stepOf(page)).toBe(5); // Where node 2 was crashed.
+    await expect.poll(() => stepOf(page)).toBe(5); // The step at which node 2 crashes.
   });
 
-  test("`coterie studio` serves it under its own content security policy; words that make no sense are said", {
+  test("`coterie studio` serves it under its own content security policy; invalid words are reported", {
     tags: ["long"],
   }, async () => {
     const studio = new Coterie("studio", "--port", "0", "--json");

@@ -1,4 +1,4 @@
-/** Runs with everything in them that chance decides, written down to the byte. Node and a browser both run this. */
+/** Runs that use every kind of randomness. Node and a browser both execute them and compare every byte. */
 import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 import { type Delay, type SimulationOptions, simulation } from "../../src/sim/index.ts";
 
@@ -13,13 +13,13 @@ const delays: Readonly<Record<string, Delay>> = {
   "log-normal": { logNormal: { medianMs: 9, sigma: 1.2 } },
 };
 
-/** The whole trace of one run, one entry a line, and how it ended. */
+/** Returns the whole trace of one run, one entry per line, and how it ended. */
 function run(protocol: string, delay: Delay, seed: number): string {
   const lines: string[] = [];
   try {
     play(protocol, delay, seed, lines);
   } catch (error) {
-    lines.push(String(error)); // Not every protocol is made for links that lose; then it ends alike everywhere.
+    lines.push(String(error)); // Some protocols do not support lossy links.
   }
   return lines.join("\n");
 }
@@ -36,7 +36,8 @@ function play(protocol: string, delay: Delay, seed: number, lines: string[]): vo
     processingMs: { logNormal: { medianMs: 0.5, sigma: 0.5 } },
     syncMs: 3,
     trace: (entry) => lines.push(JSON.stringify(entry)),
-    // A liar can lead some protocols to nodes that do not exist; late and repeated messages every protocol must bear.
+    // A Byzantine node can lead some protocols to nonexistent nodes, but every protocol must tolerate late and repeated
+    // messages.
     byzantine: new Map([[1, seed % 2 === 0 ? "withhold" : "replay"]]),
   });
   for (const node of NODES) sim.start(node);
@@ -59,7 +60,7 @@ function play(protocol: string, delay: Delay, seed: number, lines: string[]): vo
   lines.push(JSON.stringify({ messages: sim.messages, verdict: sim.verdict(), at: sim.now }));
 }
 
-/** By name: every protocol of the registry, with every kind of delay, from two seeds. */
+/** Returns runs keyed by name: every protocol of the registry, with every kind of delay, from two seeds. */
 export function runs(): Record<string, string> {
   const all = protocolNames.flatMap((protocol) =>
     Object.entries(delays).flatMap(([kind, delay]) =>

@@ -1,4 +1,4 @@
-/** Same seed, same bytes: twice in Node, and in a real browser. */
+/** Checks that equal seeds give equal bytes: twice in Node, and in a real browser. */
 import { fileURLToPath } from "node:url";
 import { build } from "vite";
 import { describe, expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { runs } from "./same-bytes-run.ts";
 
 if (noBrowser !== null) console.warn(`The browser tests are skipped: ${noBrowser}.`);
 
-/** The runs as one script, that leaves `sameBytes.runs` behind. */
+/** Returns the runs as one script that sets `sameBytes.runs`. */
 async function script(): Promise<string> {
   const built = await build({
     configFile: false,
@@ -27,10 +27,10 @@ async function script(): Promise<string> {
   return output.output[0].code;
 }
 
-describe("a run is its seed's alone", () => {
+describe("a run depends only on its seed", () => {
   const first = runs();
 
-  test("the runs are worth comparing: long, all different, with everything in them that chance decides", () => {
+  test("the runs are worth comparing: long, all different, with every kind of randomness", () => {
     const texts = Object.values(first);
     expect(new Set(texts).size).toBe(texts.length);
     const all = texts.join("\n");

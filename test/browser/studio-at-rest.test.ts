@@ -1,7 +1,7 @@
 /**
- * How much the page draws, counted in elements: at rest and in a burst it stays small, however much is said. What it is fed
- * comes from the simulator, and its clock goes on only where a test lets it, so it is the same in every run; nothing depends on
- * how fast the machine is.
+ * Counts the work of the page in elements. It must be small when idle and in a burst, no matter how many messages
+ * arrive. The simulator provides the input, and tests advance the page's clock, so the work is the same in every run
+ * and independent of the speed of the machine.
  *
  * @module-tag long
  */
@@ -22,12 +22,12 @@ type Options = SimulationOptions<{ state: object; command: { type: string } }>;
 const NODES = [0, 1, 2, 3, 4];
 const BUILT = fileURLToPath(new URL("../../dist/studio", import.meta.url));
 const CHUNK_MS = 50;
-/** The clock of the page, which goes on while the page loads, stands still from then on. */
+/** The time at which the page's clock is stopped. Until then, the clock runs while the page loads. */
 const DAY_MS = 24 * 60 * 60 * 1_000;
-/** Of the cluster's clock; virtual time begins here. */
+/** The time on the cluster's clock at which virtual time begins. */
 const BEGIN = Date.UTC(2026, 0, 1);
 
-/** What happens in `forMs`, with so many commands to each node at `sendsAt`. */
+/** Returns the events in `forMs`, with `sends` commands to each node at `sendsAt`. */
 function traceOf(protocol: string, forMs: number, sends: number, sendsAt: number): TraceEntry[] {
   const entries: TraceEntry[] = [];
   const { model, family } = protocolNamed(protocol);
@@ -74,19 +74,22 @@ function pictureOf(protocol: string, atMs: number): ClusterPicture {
 }
 
 interface Counts {
-  /** Elements that were added to the page while it was fed. */
+  /** The number of elements that were added to the page while it was fed. */
   readonly added: number;
   readonly most: number;
-  /** In one frame. */
+  /** The maximum in one frame. */
   readonly mostLinesAdded: number;
-  /** Frames in which the diagram, the log or the words of the page changed, and those with more than one of them. */
+  /**
+   * The number of frames that changed the diagram, the log or the text of the page, and of frames that changed more
+   * than one of them.
+   */
   readonly frames: number;
   readonly crowdedFrames: number;
-  /** Where the diagram stood, in pixels. */
+  /** The positions of the diagram, in pixels. */
   readonly shifts: readonly number[];
 }
 
-/** Runs in the page, as text: tests are compiled without the types of a browser. */
+/** Runs in the page. It is a string because tests are compiled without the types of a browser. */
 const FAKE_FEED = `
   window.EventSource = class { constructor() { window.feed = (event) => this.onmessage({ data: JSON.stringify(event) }); } close() {} };
 `;
@@ -103,7 +106,7 @@ const COUNTING = `
     linesAdded = 0;
   };
   new MutationObserver((changes) => {
-    if (frame !== performance.now()) endFrame(); // It stands still within one.
+    if (frame !== performance.now()) endFrame(); // The clock does not advance within a frame.
     frame = performance.now();
     for (const { type, target, addedNodes } of changes) {
       const element = target instanceof Element ? target : target.parentElement;
@@ -121,7 +124,7 @@ const COUNTING = `
   }).observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter: ["style", "d"] });
 `;
 
-describe.skipIf(noBrowser !== null)("what the studio draws", () => {
+describe.skipIf(noBrowser !== null)("the elements that the studio draws", () => {
   let browser: Browser;
   let page: Page;
   beforeAll(async () => {
@@ -133,7 +136,7 @@ describe.skipIf(noBrowser !== null)("what the studio draws", () => {
 
   const feed = (event: FeedEvent) => page.evaluate(`window.feed(${JSON.stringify(event)})`);
 
-  /** Opens the page with all before `fromMs`, then feeds it the rest as a server would, and counts meanwhile. */
+  /** Opens the page with all entries before `fromMs`, then feeds it the rest as a server would, and counts the work. */
   async function counted(
     protocol: string,
     entries: readonly TraceEntry[],
@@ -168,7 +171,7 @@ describe.skipIf(noBrowser !== null)("what the studio draws", () => {
     return page.evaluate<Counts>("window.counts");
   }
 
-  test("epoch-bully at rest: renewals and confirmations are folded, and nothing is added for them", async () => {
+  test("epoch-bully when idle: renewals and confirmations are folded, and add no elements", async () => {
     const entries = traceOf("epoch-bully", 24_000, 0, 0);
     const renewals = entries.filter(({ at, kind }) => kind === "send" && at >= BEGIN + 20_000);
     expect(renewals.length).toBeGreaterThan(300);
@@ -178,30 +181,30 @@ describe.skipIf(noBrowser !== null)("what the studio draws", () => {
     expect(added).toBeLessThan(renewals.length / 4);
   });
 
-  test("the diagram moves by whole pixels, so between them nothing is drawn", async () => {
+  test("the diagram moves by whole pixels, so it draws nothing between them", async () => {
     const { shifts } = await counted("epoch-bully", traceOf("epoch-bully", 4_000, 0, 0), 2_000, "True time");
     expect(new Set(shifts).size).toBeGreaterThan(3);
     expect(shifts.filter((px) => !Number.isInteger(px))).toEqual([]);
   });
 
-  test("isis in a burst of 300: a bounded number of elements, whatever is said", async () => {
+  test("isis in a burst of 300: a bounded number of elements for any number of messages", async () => {
     const entries = traceOf("isis", 6_000, 60, 1_000);
     expect(entries.length).toBeGreaterThan(5_000);
     const { most, mostLinesAdded, frames, crowdedFrames } = await counted("isis", entries, 500);
     expect(most).toBeGreaterThan(200);
     expect(most).toBeLessThan(1_000);
-    // Messages and marks are on the canvas: elements are only those few that are touched.
+    // Messages and marks are drawn on the canvas. Only the few selected ones are elements.
     expect(await page.locator(".message").count()).toBeLessThanOrEqual(3);
     const picture = await drawn(page);
     expect(picture?.messages.length).toBeGreaterThan(0);
     expect(picture?.messages.length).toBeLessThanOrEqual(700);
     expect(picture?.marks.length).toBeLessThanOrEqual(400);
-    // Of the log no more is drawn at a time than can be seen, and no frame has two large pieces of work.
+    // Only visible lines of the log are drawn, and no frame does two large updates.
     expect(mostLinesAdded).toBeGreaterThan(0);
     expect(mostLinesAdded).toBeLessThanOrEqual(16);
     expect(frames).toBeGreaterThan(3);
     expect(crowdedFrames).toBe(0);
-    // What was left out follows once nothing more pours in.
+    // The omitted lines follow once the burst has ended.
     await page.clock.runFor(2_000);
     expect(await page.locator("li[data-topic]").count()).toBe(60);
   });

@@ -5,12 +5,12 @@ import { StudioUnderTest } from "./studio-under-test.ts";
 
 const PHONE = { width: 390, height: 844 };
 const WIDE = { width: 1440, height: 1000 };
-/** A finger's least target, in px: WCAG 2.2, 2.5.8. */
+/** The minimum target size in px: WCAG 2.2, 2.5.8. */
 const TARGET = 24;
 
 /**
- * What can be pressed and is smaller than that. What the diagram draws is not meant, of which the log tells in words, nor are
- * the links of the ring: the same acts stand under it.
+ * Controls smaller than that, except in the diagram, which the log describes as text, and the links of the ring, whose
+ * actions are also listed below it.
  */
 const SMALL_TARGETS = `[...document.querySelectorAll("button, select, input, summary, a, [role=button], [role=menuitem]")]
   .filter((element) => element.closest(".time") === null)
@@ -27,7 +27,7 @@ describe.skipIf(noBrowser !== null)("everyone can use the live page", () => {
     return cluster;
   }
 
-  /** With everything in it that a page has now and then. */
+  /** Causes events so that the page shows everything that appears only sometimes. */
   async function disturbed(cluster: ClusterUnderTest): Promise<void> {
     await cluster.act({ type: "kill", node: 0 });
     await cluster.act({ type: "pause", node: 1 });

@@ -1,5 +1,5 @@
 /**
- * What the page says of what was done: in the order in which it happened, and with what can be commanded.
+ * Checks how the page presents events: in the order of their occurrence, and with the available commands.
  *
  * @module-tag long
  */
@@ -9,9 +9,9 @@ import { noBrowser } from "./chromium.ts";
 import { drawn } from "./drawn.ts";
 import { StudioUnderTest } from "./studio-under-test.ts";
 
-describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
+describe.skipIf(noBrowser !== null)("the studio reports events", () => {
   const studio = new StudioUnderTest();
-  /** The nodes of which lines of the log say that: on a busy machine not all at once, and so not in one line. */
+  /** Returns the nodes named in log lines with these words. On a busy machine there may be several such lines. */
   const whoIn = (lines: string, words: string): string[] => {
     const found = [...lines.matchAll(new RegExp(`nodes? ([\\d, and]+) ${words}`, "g"))];
     return [...new Set(found.flatMap(([, nodes = ""]) => nodes.match(/\d/g) ?? []))].sort();
@@ -31,9 +31,9 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
     await expect.poll(() => studio.log()).toMatch(/all links mended[\s\S]*the network is split: 0 and 1 \| 2/);
   });
 
-  test("chang-roberts says that nobody has called an election, until somebody does", async () => {
+  test("chang-roberts reports that no election has been called, until one is", async () => {
     await studio.open(["--nodes", "3", "--protocol", "chang-roberts"]);
-    await expect.poll(() => studio.headline()).toMatch(/^Nobody has called an election yet\./);
+    await expect.poll(() => studio.headline()).toMatch(/^No election has started yet\./);
     await studio.command(0, "Call an election");
     await expect.poll(() => studio.headline()).toMatch(/^Node 2 leads\./);
   });
@@ -52,7 +52,7 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
     const cluster = await studio.open(["--nodes", "3", "--protocol", "maekawa"]);
     await studio.page.waitForSelector('[data-topology="quorums"] .hull');
     await studio.command(0, "Request");
-    // Its own vote, and that of the other of its set: a request, a vote.
+    // The node needs its own vote and the vote of the other node of its set: a request and a vote.
     await expect.poll(() => studio.page.getByTestId("work").innerText()).toBe("2 for the last entry, so far");
     await cluster.command(1, "mutex.enter");
     const topology = () => studio.page.locator(".topology[data-topology] svg").getAttribute("aria-label");
@@ -67,7 +67,7 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
     await expect.poll(token).toBe(1);
   });
 
-  test("fifo counts what is delivered", async () => {
+  test("fifo counts deliveries", async () => {
     await studio.open(["--nodes", "3", "--protocol", "fifo"]);
     await expect.poll(() => studio.headline()).toMatch(/^Nothing is delivered yet\./);
     await studio.page.getByRole("button", { name: "Send command to node 0" }).click();
@@ -75,18 +75,18 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
     await expect.poll(() => studio.headline()).toMatch(/^Each node has delivered 1 message\./);
   });
 
-  test("a node resumes before others hear from it again", async () => {
+  test("a node resumes before others receive from it again", async () => {
     const cluster = await studio.open(["--nodes", "3", "--protocol", "heartbeat"]);
     await cluster.act({ type: "pause", node: 2 });
-    // Newest first. What was suspected before the pause was a mistake, which what is read late may yet take back.
+    // The newest line is first. A suspicion before the pause was a mistake, which late messages may still correct.
     const sinceThePause = async () => /[\s\S]*(?=node 2 was paused)/.exec(await studio.log())?.[0] ?? "";
     await expect.poll(async () => whoIn(await sinceThePause(), "suspects? node 2")).toEqual(["0", "1"]);
     await cluster.act({ type: "resume", node: 2 });
-    await expect.poll(() => studio.log()).toMatch(/hears? from node 2 again[\s\S]*node 2 resumed/);
+    await expect.poll(() => studio.log()).toMatch(/trusts? node 2 again[\s\S]*node 2 resumed/);
     const [after = "", before = ""] = (await studio.log()).split("node 2 resumed");
-    expect(after).toMatch(/hears? from node 2 again/);
-    // What it had sent before it was paused may be read late, so that it is heard of and suspected again.
-    expect(/(suspects?|hears? from) node 2/.exec(before)?.[1]).toMatch(/suspect/);
+    expect(after).toMatch(/trusts? node 2 again/);
+    // Messages from before the pause may be read late, so that the node is trusted and suspected again.
+    expect(/(suspects?|trusts?) node 2/.exec(before)?.[1]).toMatch(/suspect/);
     expect(before).toMatch(/suspects? node 2[\s\S]*node 2 was paused/);
   });
 });

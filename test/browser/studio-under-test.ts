@@ -1,4 +1,4 @@
-/** The live page in a browser, of a real cluster, and what its canvas shows. */
+/** Opens the live page of a real cluster in a browser, and reads its canvas. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { ClusterUnderTest, endAll } from "../e2e/cluster-under-test.ts";
@@ -6,9 +6,9 @@ import { launch, openPage } from "./chromium.ts";
 
 const WIDE = { width: 1440, height: 1000 };
 
-/** For the tests of a suite: a browser, and for each test a cluster and its page. */
+/** Provides a browser for a suite, and a cluster with its page for each test. */
 export class StudioUnderTest {
-  /** Of the page; none is expected at the end of a test. */
+  /** Errors of the page. None is expected at the end of a test. */
   readonly complaints: string[] = [];
   page!: Page;
   #browser!: Browser;
@@ -25,7 +25,7 @@ export class StudioUnderTest {
     });
   }
 
-  /** @param words of `coterie up` */
+  /** @param words arguments of `coterie up` */
   async open(words: readonly string[], viewport = WIDE): Promise<ClusterUnderTest> {
     const cluster = await ClusterUnderTest.up(...words);
     const context = await this.#browser.newContext({ viewport });
@@ -34,7 +34,7 @@ export class StudioUnderTest {
     return cluster;
   }
 
-  /** Sends the first of the commands of a node that has such a name, by its menu. */
+  /** Sends the node's first command with that name, from its menu. */
   async command(node: number, name: string): Promise<void> {
     await this.page.getByRole("button", { name: `Send command to node ${node}` }).click();
     await this.page.getByRole("menuitem", { name, exact: true }).click();

@@ -21,7 +21,7 @@ describe.skipIf(noBrowser !== null)("the studio", () => {
     await studio.page.getByRole("button", { name: "Kill node 4" }).click();
     await leads(3);
     await studio.page.waitForSelector('[data-testid="node-4"][data-process="exited"]');
-    await cluster.agreed(3, [0, 1, 2, 3]); // The page says so once one of them follows it.
+    await cluster.agreed(3, [0, 1, 2, 3]); // Wait until members follow the leader.
 
     const coordinators = async () =>
       (await drawn(studio.page))?.messages.filter(({ type }) => type === "coordinator").length;
@@ -32,7 +32,7 @@ describe.skipIf(noBrowser !== null)("the studio", () => {
     await leads(4);
   });
 
-  test("Pause stops a process and Resume lets it go on, by keyboard alone", async () => {
+  test("Pause stops a process and Resume continues it, by keyboard alone", async () => {
     await opened();
     await studio.page.getByRole("button", { name: "Pause node 4" }).focus();
     await studio.page.keyboard.press("Enter");
@@ -57,15 +57,15 @@ describe.skipIf(noBrowser !== null)("the studio", () => {
     await leads(4);
   });
 
-  test("says that the cluster is gone, and does not pretend", { tags: ["long"] }, async () => {
+  test("reports that the cluster has ended", { tags: ["long"] }, async () => {
     const cluster = await opened();
-    studio.page.removeAllListeners("console"); // The browser itself reports each connection that is refused.
+    studio.page.removeAllListeners("console"); // The browser reports each refused connection.
     cluster.signal("SIGINT");
     await cluster.finished;
     await expect.poll(() => studio.page.getByRole("alert").first().innerText()).not.toBe("");
   });
 
-  test("a multicast shows what is held back at its node and below its life line, and marks deliveries apart", async () => {
+  test("a multicast shows held-back messages at their node and below its life line, and marks deliveries differently", async () => {
     const cluster = await studio.open(["--nodes", "3", "--protocol", "isis"]);
     const { page } = studio;
 

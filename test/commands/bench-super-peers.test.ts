@@ -1,5 +1,5 @@
 /**
- * The benchmark of super-peers with few nodes: its claims are of counts in virtual time, and the same each time.
+ * Runs the benchmark of super-peers with few nodes. It uses virtual time, so it gives the same results each time.
  *
  * @module-tag long
  */
@@ -27,20 +27,21 @@ interface Report {
   };
 }
 
-test("coterie bench super-peers: 200 nodes, 5 % of which should be super-peers", async () => {
+test("coterie bench super-peers: 200 nodes with a target of 5 % super-peers", async () => {
   const words = ["--nodes", "200", "--share", "0.05", "--json"];
   const { code, stdout, stderr } = await coterie("bench", "super-peers", ...words);
   expect(code, stderr).toBe(0);
   const { methods, ring, tokens } = JSON.parse(stdout) as Report;
   const [dht, lotsOnRing, pushed, lotsInSpace] = methods as [Method, Method, Method, Method];
 
-  // Tokens settle, and none is lost.
+  // Tokens stop moving, and none is lost.
   expect(tokens.tokens).toEqual({ before: 10, after: 10 });
   expect(tokens.rounds - tokens.lastMove).toBe(30);
   expect(tokens.servedByNearest).toBe(1);
-  // The share is exact with tokens, and the nearest power of two in the table.
+  // The share is exact with tokens. The table has the nearest power of two.
   expect([pushed.share, dht.superPeers]).toEqual([0.05, 8]);
-  // Both are spread more evenly than by lot; tokens are nearer; nobody serves too many.
+  // Both kinds are distributed more evenly than randomly chosen super-peers, tokens are nearer, and no super-peer
+  // serves too many nodes.
   expect(dht.unevenness).toBeLessThan(0.5 * lotsOnRing.unevenness);
   expect(pushed.unevenness).toBeLessThan(0.6 * lotsInSpace.unevenness);
   expect(pushed.distance).toBeLessThan(lotsInSpace.distance);
@@ -48,7 +49,7 @@ test("coterie bench super-peers: 200 nodes, 5 % of which should be super-peers",
   expect(Math.abs(ring.hops.any - ring.hops.formula)).toBeLessThan(1);
 });
 
-test.each(["0", "x", "0.9"])("coterie bench super-peers --share %s is refused", async (share) => {
+test.each(["0", "x", "0.9"])("coterie bench super-peers --share %s is rejected", async (share) => {
   const { code, stderr } = await coterie("bench", "super-peers", "--share", share);
   expect(code).toBe(2);
   expect(stderr).toContain("expected --share to be at most 0.5");

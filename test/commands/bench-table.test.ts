@@ -1,5 +1,5 @@
 /**
- * Costs measured beside formulas, for few nodes: that every figure fits is the point.
+ * Compares measured costs with their formulas, for few nodes. Every figure must match.
  *
  * @module-tag long
  */
@@ -13,7 +13,7 @@ interface Figure {
 }
 
 test.each(["mutex", "election", "multicast", "consensus"])(
-  "coterie bench table %s: what is measured fits the formula",
+  "coterie bench table %s: measurements match the formula",
   async (name) => {
     const { code, stdout, stderr } = await coterie("bench", "table", name, "--nodes", "3,4,7,9,13", "--json");
     expect(code, stderr).toBe(0);
@@ -30,7 +30,7 @@ test("for people: a table for each algorithm, a row for each claim, a column for
   expect(stdout).toMatch(/^(\d+) of \1 figures fit their formula\.$/m);
 });
 
-test("refuses what it does not know, in one sentence", async () => {
+test("rejects unknown names in one sentence", async () => {
   const table = await coterie("bench", "table", "membership");
   expect(table).toMatchObject({ code: 2, stdout: "" });
   expect(table.stderr).toContain(

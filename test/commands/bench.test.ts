@@ -1,5 +1,6 @@
 /**
- * The benchmark of the checker, with as few turns as it has: its counts are those of the reference models, whoever is faster.
+ * Runs the benchmark of the checker with a minimal number of turns. Its counts must match the reference models, at any
+ * speed.
  *
  * @module-tag long
  */
@@ -28,7 +29,7 @@ test("coterie bench check: states and transitions of all rows but the longest ar
 });
 
 test.each(["check", "sim", "host", "wire", "journal", "multicast", "services", "cluster", "agreement", "super-peers"])(
-  "coterie bench %s --help says what it takes",
+  "coterie bench %s --help describes its options",
   async (name) => {
     const { code, stdout } = await coterie("bench", name, "--help");
     expect(code).toBe(0);
@@ -36,7 +37,7 @@ test.each(["check", "sim", "host", "wire", "journal", "multicast", "services", "
   },
 );
 
-test("results: how many times the peer's figure ours is, more a second and fewer milliseconds alike", () => {
+test("results: our figure as a multiple of the peer's, for higher rates and for lower delays alike", () => {
   const row = { section: "writes", what: "1 in flight" };
   expect(timesBetter({ ...row, unit: "/s", figures: { Coterie: [30], etcd: [10] } }, "etcd")).toEqual([3]);
   expect(timesBetter({ ...row, unit: "ms", figures: { Coterie: [1], etcd: [2] } }, "etcd")).toEqual([2]);
@@ -50,7 +51,7 @@ test("results: how many times the peer's figure ours is, more a second and fewer
   ]);
 });
 
-test("coterie bench lists what there is, and refuses what there is not", async () => {
+test("coterie bench lists the benchmarks, and rejects unknown ones", async () => {
   const { code, stdout } = await coterie("bench");
   expect(code).toBe(0);
   expect(stdout).toMatch(/^check .*SPIN/m);

@@ -1,4 +1,4 @@
-/** `coterie cert`: what it writes is what members ask for; what is there is never lost by a slip. */
+/** Checks `coterie cert`: it writes the files that members need, and never overwrites existing ones by accident. */
 import { X509Certificate } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ const file = (name: string): string => readFileSync(join(folder, name), "utf8");
 const certificate = (name: string): X509Certificate => new X509Certificate(file(name));
 
 describe("certificates of members", () => {
-  it("are signed by the authority and carry the name of the member, and those that were asked for", () => {
+  it("are signed by the authority and carry the name of the member, and the requested names", () => {
     const [authority, member] = [certificate("ca.pem"), certificate("node-2.pem")];
     expect(authority.ca).toBe(true);
     expect(member.ca).toBe(false);
@@ -39,7 +39,7 @@ describe("certificates of members", () => {
     expect(member.subjectAltName).toBe("DNS:node-2, DNS:db2, IP Address:10.0.0.2");
   });
 
-  it("are valid from now on for as long as was said, also for a clock that is behind", () => {
+  it("are valid from now on for the requested time, also for a clock that is behind", () => {
     const { validFrom, validTo } = certificate("node-1.pem");
     expect(Date.parse(validFrom)).toBeLessThan(Date.now());
     expect(Math.round((Date.parse(validTo) - Date.now()) / DAY_MS)).toBe(30);
@@ -57,7 +57,7 @@ describe("certificates of members", () => {
     for (const name of ["ca.key", "node-1.key"]) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
   });
 
-  it("are made for another member with the authority that is there", async () => {
+  it("are made for another member with the existing authority", async () => {
     const before = file("ca.pem");
     const { code, stdout } = await coterie("cert", "3", "--out", folder, "--json");
     expect(code).toBe(0);
@@ -66,7 +66,7 @@ describe("certificates of members", () => {
     expect(certificate("node-3.pem").verify(certificate("ca.pem").publicKey)).toBe(true);
   });
 
-  it("are replaced only if that is said", async () => {
+  it("are replaced only with the option", async () => {
     const before = file("node-1.pem");
     const refused = await coterie("cert", "4", "1", "--out", folder);
     expect([refused.code, refused.stdout]).toEqual([2, ""]);
@@ -106,24 +106,24 @@ describe("certificates of members", () => {
     const other = mkdtempSync(join(folder, "elsewhere-"));
     const { code, stderr } = await coterie("cert", "1", "--out", other, "--renew");
     expect(code).toBe(2);
-    expect(stderr).toContain("with which --renew signs, and neither is there: name the folder that has them");
+    expect(stderr).toContain("for --renew, got neither: choose the folder that contains them");
     expect(readdirSync(other)).toEqual([]);
     rmSync(other, { recursive: true });
   });
 
-  it("are not renewed with names that cannot be read", async () => {
+  it("are not renewed with unreadable names", async () => {
     const other = mkdtempSync(join(folder, "unreadable-"));
     expect((await coterie("cert", "1", "--out", other)).code).toBe(0);
     writeFileSync(join(other, "node-1.pem"), "no certificate");
     const { code, stderr } = await coterie("cert", "1", "--out", other, "--renew");
     expect(code).toBe(2);
-    expect(stderr).toContain(`node-1.pem to be a certificate, whose names are kept, or --host to say them`);
+    expect(stderr).toContain(`node-1.pem to be a certificate whose names can be kept: pass the names with --host`);
     expect(readFileSync(join(other, "node-1.pem"), "utf8")).toBe("no certificate");
     expect((await coterie("cert", "1", "--out", other, "--renew", "--host", "db1")).code).toBe(0);
     rmSync(other, { recursive: true });
   });
 
-  it("are made for clients by name, beside those of members", async () => {
+  it("are made for clients by name, next to the members' certificates", async () => {
     const other = mkdtempSync(join(folder, "clients-"));
     const make = (...words: string[]) => coterie("cert", ...words, "--out", other);
     const { code, stdout } = await make("1", "--client", "worker-7", "dashboards", "--host", "db1", "--json");
@@ -135,7 +135,7 @@ describe("certificates of members", () => {
     const worker = new X509Certificate(readFileSync(join(other, "worker-7.pem")));
     expect(worker.subjectAltName).toBe("DNS:worker-7");
     expect(worker.verify(new X509Certificate(readFileSync(join(other, "ca.pem"))).publicKey)).toBe(true);
-    expect(worker.keyUsage).toEqual(["1.3.6.1.5.5.7.3.2"]); // Of a client: it serves nobody.
+    expect(worker.keyUsage).toEqual(["1.3.6.1.5.5.7.3.2"]); // A client's certificate cannot be used by a server.
     expect(statSync(join(other, "worker-7.key")).mode & 0o777).toBe(0o600);
     expect((await make("--client", "worker-7")).code).toBe(2);
     expect((await make("--client", "worker-7", "--renew")).code).toBe(0);
@@ -148,7 +148,7 @@ describe("certificates of members", () => {
     }
     const nobody = await make();
     expect(nobody.code).toBe(2);
-    expect(nobody.stderr).toContain("expected members' ids, or --client");
+    expect(nobody.stderr).toContain("expected member ids, or --client");
     rmSync(other, { recursive: true });
   });
 
@@ -170,13 +170,13 @@ describe("certificates of members", () => {
     rmSync(other, { recursive: true });
   });
 
-  it("are refused where half of the authority is missing, and to what is no id", async () => {
+  it("are rejected if half of the authority is missing, or for an invalid id", async () => {
     const other = mkdtempSync(join(folder, "other-"));
     expect((await coterie("cert", "1", "--out", other)).code).toBe(0);
     rmSync(join(other, "ca.key"));
     const { code, stderr } = await coterie("cert", "2", "--out", other);
     expect([code, readdirSync(other).includes("node-2.pem")]).toEqual([2, false]);
-    expect(stderr).toContain("or neither, and only one of them is there");
+    expect(stderr).toContain("or neither, got only one of them");
     expect((await coterie("cert", "two", "--out", other)).code).toBe(2);
     rmSync(other, { recursive: true });
   });

@@ -1,4 +1,7 @@
-/** `coterie check` and `coterie check-history`: what they find, print and refuse. Threads and Ctrl-C are those of real processes. */
+/**
+ * Checks `coterie check` and `coterie check-history`: their findings, output and rejections. Threads and Ctrl-C are
+ * tested with real processes.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,7 +40,7 @@ const steps = (trace: Answer["trace"]): number =>
   (trace ?? []).filter(({ kind, at }) => at > 0 && ["start", "receive", "timeout", "command", "crash"].includes(kind))
     .length;
 
-describe("what the checker says of the protocols", () => {
+describe("the checker's verdicts on the protocols", () => {
   test("bully with timers that are faster than messages: two leaders, in at most 10 steps", async () => {
     const { code, verdict, property, trace } = await check("bully --nodes 3");
     expect({ code, verdict, property }).toEqual({ code: 1, verdict: "violated", property: "E1 safety" });
@@ -55,7 +58,7 @@ describe("what the checker says of the protocols", () => {
     expect(await check(words)).toMatchObject({ code: 0, verdict: "holds", property: null, trace: null });
   });
 
-  test("Ricart–Agrawala with a crash: somebody waits for the one that crashed, and the trace shows who", async () => {
+  test("Ricart–Agrawala with a crash: a node waits for the crashed one, and the trace names it", async () => {
     const { code, verdict, property, trace } = await check("ricart-agrawala --nodes 3 --crashes 1");
     expect({ code, verdict, property }).toEqual({ code: 1, verdict: "violated", property: "ME2 liveness" });
     const crashed = trace?.find(({ kind }) => kind === "crash")?.node;
@@ -65,14 +68,14 @@ describe("what the checker says of the protocols", () => {
     expect(waiting?.state.mutex.section.awaited).toContain(crashed);
   });
 
-  test("Paxos proposers in a duel: a run that goes on for ever, and where it begins again", async () => {
+  test("Paxos proposers in a duel: a run that continues forever, and the start of its loop", async () => {
     const { code, stdout } = await coterie("check", "paxos", "--propose", "0,1", "--max-states", "20000");
     expect(code).toBe(1);
     expect(stdout).toMatch(/✗ violated {2}termination/);
-    expect(stdout).toMatch(/… and so on from step \d+, for ever/);
+    expect(stdout).toMatch(/… and so on from step \d+, forever/);
   });
 
-  test("random strategies find, shrink, and prove nothing; equal seeds say the same", async () => {
+  test("random strategies find, shrink, and prove nothing; equal seeds give the same result", async () => {
     const words = "chang-roberts --nodes 4 --losses 1 --strategy pct --seed 7";
     const [first, again] = [await check(words), await check(words)];
     expect(first).toMatchObject({ code: 1, verdict: "violated", property: "E2 liveness" });
@@ -81,12 +84,12 @@ describe("what the checker says of the protocols", () => {
     expect(nothing).toMatchObject({
       code: 1,
       verdict: "unknown",
-      why: "random runs find violations, and prove nothing",
+      why: "random runs can find violations but prove nothing",
     });
   });
 
   const title = "any number of threads comes to the same answer: %s";
-  // src/experiment/together.test.ts is the short one beside it.
+  // src/experiment/together.test.ts contains a shorter version.
   test.each(["random", "pct", "swarm"])(title, { tags: ["long"] }, async (strategy) => {
     const late = `bully --nodes 4 --timers quiet --begin down --strategy ${strategy} --seed 3`;
     const one = await check(`${late} --workers 1`);
@@ -100,13 +103,13 @@ describe("what the checker says of the protocols", () => {
     expect(shared).toMatchObject({ code: 1, verdict: "unknown", runs: 40, states, transitions, depth });
   });
 
-  test("the fewest faults that break it", async () => {
+  test("the fewest faults that violate it", async () => {
     const { stdout } = await coterie("check", "ricart-agrawala", "--crashes", "2", "--fewest-faults");
-    expect(stdout).toContain("1 fault breaks it; without any it holds");
+    expect(stdout).toContain("1 fault breaks it; it holds without any");
   });
 });
 
-describe("what is not looked at is never a pass", () => {
+describe("an incomplete search is never a pass", () => {
   test.each([
     ["--max-states 50", "it reached --max-states"],
     ["--max-depth 3", "runs beyond --max-depth were cut off"],
@@ -115,30 +118,28 @@ describe("what is not looked at is never a pass", () => {
     expect(await check(`ricart-agrawala ${bound}`)).toMatchObject({ code: 1, verdict: "unknown", why, trace: null });
   });
 
-  test("an unknown answer says what to do next", async () => {
+  test("an unknown result suggests what to do next", async () => {
     const next = async (words: string): Promise<string> =>
       (await coterie("check", "ricart-agrawala", ...words.split(" "))).stdout.replaceAll(/\s+/g, " ");
-    expect(await next("--max-states 50")).toContain("with fewer nodes or faults it may be looked at as a whole;");
-    expect(await next("--max-depth 3")).toContain(
-      "higher bounds leave less out; --strategy pct looks at some long runs",
-    );
-    expect(await next("--strategy pct --runs 9")).toContain("more --runs or another --seed may find some;");
+    expect(await next("--max-states 50")).toContain("use fewer nodes or faults for a complete search;");
+    expect(await next("--max-depth 3")).toContain("raise the bounds; --strategy pct searches some long runs");
+    expect(await next("--strategy pct --runs 9")).toContain("more --runs or another --seed may find violations;");
   });
 
-  test("Ctrl-C gives the answer so far", () => answerSoFar());
-  test("Ctrl-C gives the answer so far, of several threads, too", { tags: ["long"] }, () =>
+  test("Ctrl-C prints the result so far", () => answerSoFar());
+  test("Ctrl-C prints the result so far, of several threads, too", { tags: ["long"] }, () =>
     answerSoFar("--strategy", "swarm", "--runs", "1000000000", "--workers", "3"),
   );
 
   async function answerSoFar(...words: string[]): Promise<void> {
     const run = new Coterie("check", "bully", "--nodes", "5", "--timers", "quiet", "--json", ...words);
-    await until("it tells how far it is", () => run.stderr.includes(" states/s"), run);
+    await until("it reports its progress", () => run.stderr.includes(" states/s"), run);
     run.signal("SIGINT");
     const { code, stdout, stderr } = await run.finished;
     expect(code, stderr).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({
       verdict: "unknown",
-      why: "it was stopped before it had looked at everything",
+      why: "it was stopped before the search was complete",
       states: expect.any(Number),
     });
   }
@@ -171,7 +172,7 @@ test("the contract of --json", async () => {
   });
 });
 
-test("a counterexample is a trace file: `coterie trace` follows it to the same violation, and it is drawn", async () => {
+test("a counterexample is a trace file: `coterie trace` follows it to the same violation, and draws it", async () => {
   const [file, svg] = [join(folder, "bully.jsonl"), join(folder, "bully.svg")];
   await coterie("check", "bully", "--trace", file, "--svg", svg);
   const { header, entries } = readTrace(readFileSync(file, "utf8"));
@@ -186,7 +187,7 @@ test("a counterexample is a trace file: `coterie trace` follows it to the same v
 test.each(["check", "check-history"])("coterie %s --help shows an example", async (command) => {
   const { code, stdout } = await coterie(command, "--help");
   expect(code).toBe(0);
-  expect(stdout).toContain(`Example:\n  $ coterie ${command} `);
+  expect(stdout).toContain(`Examples:\n  $ coterie ${command} `);
 });
 
 async function refused(...args: string[]): Promise<string> {
@@ -200,22 +201,13 @@ test.each([
   ["check", "missing required argument 'protocol'"],
   ["check bully --call 7", "expected --call to be nodes from 0 to 2, got 7"],
   ["check bully --timers fast", 'expected --timers to be free, quiet, rounds or never, got "fast"'],
-  [
-    "check bully --seed 3",
-    "expected --seed to come with --strategy random, pct or swarm: bfs looks at every run, whatever the seed",
-  ],
-  [
-    "check bully --workers 2",
-    "expected --workers to come with --strategy random, pct or swarm: bfs has to know of each state whether it was seen, which one thread keeps",
-  ],
+  ["check bully --seed 3", "expected --strategy random, pct or swarm with --seed, since bfs searches every run"],
+  ["check bully --workers 2", "expected --strategy random, pct or swarm with --workers, since bfs runs on one thread"],
   [
     "check bully --strategy pct --max-states 9",
-    "expected --max-states to come with --strategy bfs or dfs: random runs are bounded by --runs and --steps",
+    "expected --strategy bfs or dfs with --max-states: random runs are bounded by --runs and --steps",
   ],
-  [
-    "check bully --fewest-faults",
-    "expected --fewest-faults to come with the faults there may be, such as --crashes 2 --losses 2",
-  ],
+  ["check bully --fewest-faults", "expected faults with --fewest-faults, such as --crashes 2 --losses 2"],
   [
     "check bully --property E9",
     'expected the property to be one of E1 safety, E1 eventually, E2 liveness, E2 termination, got "E9"',
@@ -243,7 +235,7 @@ describe("check-history", () => {
     `:process 1, :type :ok, :f :read, :value ${value}`,
   ];
 
-  test("a file without operations, and values that the model does not take, are refused", async () => {
+  test("a file without operations, and values that the model does not accept, are rejected", async () => {
     const file = edn();
     expect(await refused("check-history", file, "--model", "register")).toBe(
       `${file}: expected at least one operation that did not fail, got none`,
@@ -254,7 +246,7 @@ describe("check-history", () => {
     );
   });
 
-  test("a history that could have happened one by one", async () => {
+  test("a history that is linearizable", async () => {
     const { code, stdout } = await coterie("check-history", edn(...write, ...read(1)), "--model", "register");
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -262,11 +254,11 @@ describe("check-history", () => {
     });
   });
 
-  test("one that could not: what has no place, in words, as a picture, and for machines", async () => {
+  test("a history that is not: the impossible operation as text, as a picture, and as JSON", async () => {
     const file = edn(...write, ...read(2));
     const { code, stdout, stderr } = await coterie("check-history", file, "--model", "register");
-    expect({ code, stderr }).toEqual({ code: 1, stderr: "coterie: the history is not linearizable\n" });
-    expect(stdout).toContain("read → 2 (process 1, line 3) has no place.");
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+    expect(stdout).toContain("read → 2 (process 1, line 3) cannot be placed in any order.");
     expect(stdout).toContain("╞ read → 2 ✗═╡");
     const { stdout: json } = await coterie("check-history", file, "--model", "register", "--json");
     expect(JSON.parse(json)).toMatchObject({
@@ -296,12 +288,12 @@ describe("check-history", () => {
   });
 });
 
-test("a file that cannot be written is refused before the search, whatever it would find", async () => {
+test("a file that cannot be written is rejected before the search", async () => {
   const file = join(folder, "none", "run");
   for (const option of ["--trace", "--svg"])
     expect(await coterie("check", "ricart-agrawala", "--nodes", "2", option, file)).toEqual({
       code: 2,
       stdout: "",
-      stderr: `coterie: expected ${option} to be a file that can be written, got "${file}" (ENOENT)\n`,
+      stderr: `coterie: expected ${option} to be a writable file, got "${file}" (ENOENT)\n`,
     });
 });

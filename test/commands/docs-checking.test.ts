@@ -1,6 +1,7 @@
 /**
- * The first commands of docs/checking.md, and those of pages that warn of a verdict, are run as they stand: what stands behind # is
- * what they find. Searches that look at some runs only, wherever they are cited, have to reach what they speak of.
+ * Runs the first commands of docs/verify/checking.md, and the commands of pages that warn of a verdict, as printed. The
+ * result must match the comment after #. Cited searches that explore only some runs must reach the states they are
+ * about.
  *
  * @module-tag long
  */
@@ -8,7 +9,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { coterie } from "./run-here.ts";
 
-/** The commands of a page's blocks that say what comes of them, each with that word. */
+/** Returns the commands in a page's code blocks that have a verdict in their comment, each with that verdict. */
 function linesOf(file: string): [string, string][] {
   const page = readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
   const blocks = [...page.matchAll(/```sh\n(.*?)```/gs)].map(([, block = ""]) => block).join("");
@@ -19,17 +20,21 @@ function linesOf(file: string): [string, string][] {
 }
 
 const lines = [
-  ...["checking.md", "flp.md", "agreement.md"],
-  ...["protocols/elected-server/checked.md", "protocols/flood-set.md", "protocols/interactive-consistency.md"],
+  ...["verify/checking.md", "learn/flp.md", "learn/agreement.md"],
+  ...[
+    "learn/protocols/elected-server.md",
+    "learn/protocols/flood-set.md",
+    "learn/protocols/interactive-consistency.md",
+  ],
 ].flatMap(linesOf);
 
-test("there are some", () => {
-  expect(linesOf("checking.md").length).toBeGreaterThanOrEqual(5);
-  expect(linesOf("protocols/elected-server/checked.md")).toEqual([["check elected-server --nodes 2", "violated"]]);
+test("the pages contain commands with verdicts", () => {
+  expect(linesOf("verify/checking.md").length).toBeGreaterThanOrEqual(5);
+  expect(linesOf("learn/protocols/elected-server.md")).toEqual([["check elected-server --nodes 2", "violated"]]);
 });
 
 test.each(lines)("coterie %s: %s", async (words, verdict) => {
-  const args = words.split(" ").map((word) => word.replace(/^'(.*)'$/, "$1")); // As a shell does.
+  const args = words.split(" ").map((word) => word.replace(/^'(.*)'$/, "$1")); // Remove quotes, as a shell does.
   const { code, stdout } = await coterie(...args, "--json");
   const answer = JSON.parse(stdout);
   expect([code, answer.verdict, answer.reached.missing]).toEqual([verdict === "holds" ? 0 : 1, verdict, []]);
@@ -38,16 +43,19 @@ test.each(lines)("coterie %s: %s", async (words, verdict) => {
 const root = new URL("../../", import.meta.url);
 
 const pages = readdirSync(new URL("docs", root), { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".md") && !file.startsWith("assumptions")) // Its test runs each of its commands, and what it does not find it calls "?".
+  .filter((file) => file.endsWith(".md") && !file.includes("assumptions")) // A different test runs its commands.
   .map((file) => `docs/${file}`)
   .sort();
 
-/** Every `coterie check` of README and docs that some runs only are looked at in, cut down: what that reaches the whole does. */
+/**
+ * Shortened versions of every cited `coterie check` that explores only some runs. If the short search reaches a state,
+ * so does the full one.
+ */
 const bounded = ["README.md", ...pages].flatMap((page) =>
   [
     ...readFileSync(new URL(page, root), "utf8").matchAll(/coterie (check [^`#\n]*)(?:# *(unknown|violated))?/g),
   ].flatMap(([, words = "", cited]) => {
-    if (cited === "violated") return []; // What is violated was reached.
+    if (cited === "violated") return []; // The search reached a violation.
     const isRandom = /--strategy (random|pct|swarm)/.test(words);
     if (cited === undefined && !isRandom && !/--max-/.test(words)) return [];
     const less = isRandom
@@ -62,7 +70,7 @@ const bounded = ["README.md", ...pages].flatMap((page) =>
 
 test("pages cite bounded searches", () => expect(bounded.length).toBeGreaterThanOrEqual(3));
 
-test.each(bounded)("%s: what coterie %s speaks of is reached", async (_page, words) => {
+test.each(bounded)("%s: coterie %s reaches the states it is about", async (_page, words) => {
   const args = [...words.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
   const { stdout } = await coterie(...args, "--json");
   const { verdict, reached } = JSON.parse(stdout);

@@ -1,4 +1,4 @@
-/** A count that a page prints behind a command is what that command finds: states that were visited, or steps to a violation. */
+/** Checks the counts after commands on pages. Each is the command's result: visited states, or steps to a violation. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -12,7 +12,7 @@ interface Printed {
   readonly count: number;
 }
 
-/** Lines such as `npx coterie check bully   # holds: 3,406 states`. Pages that are generated have tests of their own. */
+/** Lines such as `npx coterie check bully # holds: 3,406 states`. Generated pages have their own tests. */
 const printed: readonly Printed[] = pages.flatMap((page) => {
   const lines = readFileSync(join(root, page), "utf8").matchAll(
     /^(?:npx )?coterie (check [^#\n]*?)\s+#[^\n]*?([\d,]+) (states|steps|moves)/gm,
@@ -25,7 +25,7 @@ const printed: readonly Printed[] = pages.flatMap((page) => {
   }));
 });
 
-/** From here on a search takes minutes: these counts were printed by the commands, and are not repeated here. */
+/** The largest search that is repeated here, because larger ones take minutes. */
 const MAX_STATES = 200_000;
 const MANY_STATES = 10_000;
 

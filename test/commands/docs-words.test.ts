@@ -1,4 +1,4 @@
-/** What the docs write after `coterie` are commands and words that there are. */
+/** Checks that the docs use only existing commands and options after `coterie`. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,7 +23,10 @@ interface Shown {
   readonly words: readonly string[];
 }
 
-/** Lines of shell blocks and code within sentences that begin with `coterie COMMAND`; what a locked command is given is its own. */
+/**
+ * Returns lines of shell blocks, and code within sentences, that begin with `coterie COMMAND`, without the arguments of
+ * a command that runs under a lock.
+ */
 function shownOn(page: string): Shown[] {
   const text = readFileSync(join(root, page), "utf8");
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block = ""]) => block.split("\n"));
@@ -37,19 +40,19 @@ function shownOn(page: string): Shown[] {
 }
 
 const shown = pages.flatMap(shownOn);
-/** Of commands that are several, each with its own help. */
+/** Commands with subcommands. Each subcommand has its own help. */
 const parts: Readonly<Record<string, readonly string[]>> = {
   member: ["list", "add", "promote", "remove", "move", "change", "replace"],
   snapshot: ["save", "show", "restore"],
 };
 
-test("the docs name commands that there are", () => {
+test("the docs name existing commands", () => {
   expect(shown.length).toBeGreaterThan(100);
   expect(shown.filter(({ command }) => !Object.hasOwn(commands, command))).toEqual([]);
 });
 
 test.each([...new Set(shown.map(({ command }) => command))])(
-  "words of coterie %s in the docs are in its help",
+  "arguments of coterie %s in the docs are in its help",
   async (command) => {
     const helps = command === "bench" ? [] : (parts[command]?.map((part) => [command, part]) ?? [[command]]);
     const texts = await Promise.all(helps.map(async (words) => (await coterie(...words, "--help")).stdout));

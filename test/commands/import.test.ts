@@ -1,4 +1,6 @@
-/** `import "coterie"` loads none of the packages that only admin pages, files of scenarios and commands need. */
+/**
+ * Checks that `import "coterie"` loads none of the packages that only admin pages, scenario files and commands need.
+ */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +10,7 @@ import { afterAll, expect, test } from "vitest";
 import { freePorts } from "../network/free-ports.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** From there no package can be loaded but @noble/hashes, which has no dependencies. */
+/** From this folder, only @noble/hashes can be loaded. That package has no dependencies. */
 const elsewhere = mkdtempSync(join(tmpdir(), "coterie-import-"));
 const installed = join(elsewhere, "node_modules", "coterie");
 cpSync(join(ROOT, "dist"), join(installed, "dist"), { recursive: true });

@@ -1,4 +1,4 @@
-/** What each command loads: a command that needs little starts at once. */
+/** Checks which modules each command loads, so that a small command starts quickly. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,11 +14,11 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 interface Loaded {
   readonly packages: readonly string[];
-  /** Files of ours, below `dist`. */
+  /** The project's own files, below `dist`. */
   readonly own: readonly string[];
 }
 
-/** Runs a command with hooks that write down every module. */
+/** Runs a command with hooks that record every module. */
 async function loadedBy(...words: string[]): Promise<Loaded> {
   const file = join(mkdtempSync(join(folder, "run-")), "modules.txt");
   const hooks = `
@@ -28,7 +28,8 @@ async function loadedBy(...words: string[]): Promise<Loaded> {
       return next(url, context);
     }`;
   const register = `import { register } from "node:module"; register(${JSON.stringify(dataUrl(hooks))});`;
-  await promisify(execFile)(process.execPath, ["--import", dataUrl(register), CLI, ...words]).catch(() => {}); // Some end with 1.
+  // Some commands exit with code 1.
+  await promisify(execFile)(process.execPath, ["--import", dataUrl(register), CLI, ...words]).catch(() => {});
   const urls = readFileSync(file, "utf8").trim().split("\n");
   const packages = urls.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []);
   const own = urls.filter((url) => url.startsWith(new URL(`file://${ROOT}dist/`).href));
@@ -57,7 +58,7 @@ test.each([
   ],
   ["status --admin http://127.0.0.1:1", ["commander", "zod"], /^(protocols|sim|check|cluster.join)/],
   ["lock x --endpoints ftp://a -- true", ["commander"], /^(protocols.index|sim|check|cluster.join)/],
-])("coterie %s: no other package than %j, and nothing like %s", async (words, packages, needless) => {
+])("coterie %s: no package except %j, and nothing like %s", async (words, packages, needless) => {
   const loaded = await loadedBy(...words.split(" "));
   expect(loaded.packages).toEqual(packages);
   expect(loaded.own.filter((file) => needless.test(file))).toEqual([]);

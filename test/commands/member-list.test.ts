@@ -1,4 +1,4 @@
-/** `coterie member list`: how long is waited, and where some endpoints fail. */
+/** Checks `coterie member list`: its timeouts, and failing endpoints. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -17,7 +17,7 @@ afterAll(() => void server.close());
 const url = (port: number | undefined): string => `http://127.0.0.1:${port}`;
 const own = (): string => url((server.address() as AddressInfo).port);
 
-test("what a member answered is said, wherever it stands among endpoints at which nobody is", async () => {
+test("prints a member's answer, no matter where it is among endpoints without a listener", async () => {
   const [before, behind] = await freePorts(2);
   const member = own();
   const said = async (...endpoints: string[]) =>
@@ -25,11 +25,11 @@ test("what a member answered is said, wherever it stands among endpoints at whic
   expect(await said(member, url(behind))).toBe(`coterie: ${words}\n`);
   expect(await said(url(before), member)).toBe(`coterie: ${words}\n`);
   expect(await said(url(before), url(behind))).toBe(
-    `coterie: ${url(behind)}/v1/members does not answer: ECONNREFUSED\n`,
+    `coterie: none of ${url(before)}, ${url(behind)} answered: ECONNREFUSED (set --endpoints or $COTERIE_ENDPOINTS)\n`,
   );
 });
 
-test("the member is told how long to wait, also where endpoints are those of WebSocket", async () => {
+test("the member gets the timeout, also with WebSocket endpoints", async () => {
   asked.length = 0;
   const list = (endpoint: string, ...words: string[]) => coterie("member", "list", "--endpoints", endpoint, ...words);
   const { code, stderr } = await list(own().replace("http:", "ws:"), "--timeout", "2s");
@@ -38,7 +38,7 @@ test("the member is told how long to wait, also where endpoints are those of Web
   expect(asked).toEqual(["/v1/members?timeoutMs=2000", "/v1/members?timeoutMs=10000"]);
 });
 
-test("for how long it may be waited is said where it is too long, and in the help", async () => {
+test("the error for a too long timeout, and the help, state the maximum", async () => {
   const endpoint = ["--endpoints", own()];
   for (const command of [
     ["member", "list", "--wait"],

@@ -1,4 +1,7 @@
-/** `coterie new`: what it writes runs, passes its own tests and fits into the repository; what it cannot write it refuses. */
+/**
+ * Checks `coterie new`: the new files run, pass their own tests and fit into the repository. Impossible requests are
+ * rejected.
+ */
 import { execFile } from "node:child_process";
 import {
   cpSync,
@@ -23,14 +26,14 @@ import { coterie } from "./run-here.ts";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const elsewhere = mkdtempSync(join(tmpdir(), "coterie-new-"));
 const copy = join(elsewhere, "copy");
-/** Inside the package, so that `import "coterie"` means this one. */
+/** Inside the package, so that `import "coterie"` resolves to it. */
 const own = join(ROOT, "build", "own-project");
 afterAll(() => {
   rmSync(elsewhere, { recursive: true, force: true });
   rmSync(own, { recursive: true, force: true });
 });
 
-/** What a command printed; what it said is in the error if it fails. */
+/** Returns the output of a command. If the command fails, the error contains it. */
 async function run(cwd: string, ...words: string[]): Promise<string> {
   const [program = "", ...args] = words;
   const env = { ...process.env, CI: "1", VITEST: "", NO_COLOR: "1" };
@@ -43,26 +46,26 @@ async function run(cwd: string, ...words: string[]): Promise<string> {
 
 const tool = (name: string): string => join(ROOT, "node_modules", ".bin", name);
 
-/** A name that no algorithm has. */
+/** Returns a name that no algorithm has. */
 const nameOf = (family: string): string => `fresh-${family}`;
 
 const spoken = ["--title", "Fresh & Lock", "--summary", "one lock, always fresh", "--scenario", "two-wait"];
 
-/** What was said stands wherever it belongs, and no list has anything left to fill in but what the header says. */
+/** Checks that the title, the summary and the scenario's name appear in every file that should contain them. */
 function holdsWords(root: string): void {
   const text = (path: string): string => readFileSync(join(root, path), "utf8");
   expect(text("src/protocols/mutex/fresh-mutex.ts")).toContain(" * Fresh & Lock: one lock, always fresh.\n");
-  expect(text("docs/protocols/fresh-mutex.md")).toMatch(/^# Fresh & Lock\n\nOne lock, always fresh\. /);
+  expect(text("docs/learn/protocols/fresh-mutex.md")).toMatch(/^# Fresh & Lock\n\nOne lock, always fresh\. /);
   expect(text("scenarios/fresh-mutex-two-wait.yaml")).toContain('name: "Fresh & Lock: two wait"');
   expect(existsSync(join(root, "src/protocols/mutex/stories/fresh-mutex-two-wait.txt"))).toBe(true);
   expect(text("src/protocols/mutexes.ts")).toContain(
     '"fresh-mutex": entry(mutualExclusion, "one lock, always fresh", freshMutex, {',
   );
-  expect(text("docs/algorithms.md")).toContain(
+  expect(text("docs/learn/algorithms.md")).toContain(
     "| [`fresh-mutex`](protocols/fresh-mutex.md) | one lock, always fresh |",
   );
   expect(text("CHANGELOG.md")).toContain("- `fresh-mutex` is new: one lock, always fresh. `freshMutex()`");
-  expect(text("docs/guarantees.md")).toContain("| `fresh-mutex` | yes |");
+  expect(text("docs/guide/guarantees.md")).toContain("| `fresh-mutex` | yes |");
   expect(text("bench/table/mutex.ts")).toContain('...costsAtRest("fresh-mutex", () => freshMutex(), {');
 }
 
@@ -70,7 +73,8 @@ describe("coterie new", () => {
   test("in a checkout: all families compile, pass their tests and tidy, and run in simulator and checker", {
     tags: ["long"],
   }, async () => {
-    const left = new Set(["node_modules", "dist", "build", "coverage", ".git"]);
+    // Another test may be building the site in .temp.
+    const left = new Set(["node_modules", "dist", "build", "coverage", ".git", ".temp"]);
     cpSync(ROOT, copy, { recursive: true, filter: (source) => !left.has(basename(source)) });
     symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
     for (const family of families) {
@@ -79,7 +83,8 @@ describe("coterie new", () => {
       expect(printed).toContain(`new      src/protocols/${family}/${nameOf(family)}.ts\n`);
       expect(printed).toContain("changed  src/protocols/index.ts\n");
     }
-    expect(readFileSync(join(copy, "src/protocols/index.ts"), "utf8")).toMatch(/^\/\*\* The registry/); // And no line before.
+    // The file must have no line before this comment.
+    expect(readFileSync(join(copy, "src/protocols/index.ts"), "utf8")).toMatch(/^\/\*\*\n \* All textbook algorithms/);
     holdsWords(copy);
     await run(copy, tool("tsc"), "-p", ".");
     await run(copy, tool("tsc"), "-p", "tsconfig.build.json");
@@ -89,7 +94,7 @@ describe("coterie new", () => {
     await run(copy, tool("vitest"), "run", "--project", "unit", ...ownTests, ...around);
     for (const family of families) {
       if (family !== "membership") {
-        // Failure detectors have no end: of them the checker says `unknown`.
+        // Failure detectors never terminate, so the checker reports `unknown` for them.
         const check = await run(
           copy,
           process.execPath,
@@ -110,7 +115,7 @@ describe("coterie new", () => {
     );
   });
 
-  test("in a project of one's own: all families compile against the package, and pass their tests", {
+  test("in a project outside the checkout: all families compile against the package, and pass their tests", {
     tags: ["long"],
   }, async () => {
     mkdirSync(own, { recursive: true });
@@ -125,11 +130,11 @@ describe("coterie new", () => {
     await run(own, tool("vitest"), "run", "--root", own);
   });
 
-  test("--out writes the algorithm, its test and its log, and refuses to write them again", async () => {
+  test("--out writes the algorithm, its test and its log, and does not overwrite them", async () => {
     const out = join(elsewhere, "here");
     const { code, stdout } = await coterie("new", "election", "my-election", "--out", out);
     expect(code).toBe(0);
-    expect(stdout).toContain("It runs already. Next:");
+    expect(stdout).toContain("It runs already. Next steps:");
     expect(readdirSync(out, { recursive: true, encoding: "utf8" }).sort()).toEqual([
       "my-election.test.ts",
       "my-election.ts",
@@ -151,30 +156,33 @@ describe("coterie new", () => {
       'expected the family to be one of election, mutex, multicast, consensus, membership, got "mutexes"',
     ],
     [["mutex", "Suzuki"], "expected the name to be lower-case words with hyphens"],
-    [["election", "bully"], "expected no algorithm named bully: choose another name"],
+    [
+      ["election", "bully"],
+      "expected a new name, got bully, which is already the name of an algorithm: choose another",
+    ],
     [["mutex"], "missing required argument 'name'"],
-    [["mutex", "class"], "expected the name to be no word that JavaScript keeps for itself"],
+    [["mutex", "class"], "expected the name to be a name that is not reserved in JavaScript"],
     [
       ["mutex", "protocol", "--out", "build/x"],
-      "expected the name to be another one: the code calls something else protocol",
+      "expected the name to be different, because the code already uses protocol",
     ],
     [
       ["mutex", "fresh", "--out", "build/x", "--summary", "a */ b"],
       'expected --summary to be one line without */, got "a */ b"',
     ],
-    [["mutex", "fresh", "--out", "package.json"], "expected the place to be a folder that can be written"],
-  ])("%j is refused, and nothing is written", async (words, sentence) => {
+    [["mutex", "fresh", "--out", "package.json"], "expected the folder to be writable"],
+  ])("%j is rejected, and nothing is written", async (words, sentence) => {
     const { code, stderr } = await coterie("new", ...words);
     expect(code).toBe(2);
     expect(stderr.replaceAll(/\s+/g, " ")).toContain(sentence);
     expect(existsSync(join(ROOT, "src/protocols/mutex/bully.ts"))).toBe(false);
   });
 
-  test("outside of a checkout it says where else it can write", async () => {
+  test("outside of a checkout it suggests where else it can write", async () => {
     const { code, stderr } = (await promisify(execFile)(process.execPath, [CLI, "new", "mutex", "x"], {
       cwd: elsewhere,
     }).catch((error: unknown) => error)) as { code: number; stderr: string };
     expect(code).toBe(2);
-    expect(stderr.replaceAll(/\s+/g, " ")).toContain("to write into a project of your own, add --out DIR");
+    expect(stderr.replaceAll(/\s+/g, " ")).toContain("to write into your own project, add --out DIR");
   });
 });

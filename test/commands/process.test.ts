@@ -1,4 +1,7 @@
-/** Each command that computes and prints, as a process: it prints what the command line prints when it runs here, and ends with its code. */
+/**
+ * Runs each command that computes and prints as a process. Its output and exit code must be the same as in this
+ * process.
+ */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -41,13 +44,13 @@ test.each([
   expect(here.code).toBe(code);
 });
 
-test("in a checkout whose sources are newer than its build, it says so and runs", async () => {
+test("in a checkout whose sources are newer than its build, it warns and runs", async () => {
   const copy = join(folder, "checkout");
   cpSync(join(dirname(CLI), "..", "..", "dist"), join(copy, "dist"), { recursive: true });
   cpSync(join(dirname(CLI), "..", "..", "package.json"), join(copy, "package.json"));
   symlinkSync(join(dirname(CLI), "..", "..", "node_modules"), join(copy, "node_modules"));
   const run = () => promisify(execFile)(process.execPath, [join(copy, "dist/cli/coterie.js"), "voting-sets", "3"]);
-  expect((await run()).stderr).toBe(""); // As where it is installed.
+  expect((await run()).stderr).toBe(""); // An installed package has no sources either.
   mkdirSync(join(copy, "src"));
   writeFileSync(join(copy, "src/a.ts"), "");
   const { stdout, stderr } = await run();
@@ -55,7 +58,7 @@ test("in a checkout whose sources are newer than its build, it says so and runs"
   expect(stdout).toContain("the four conditions hold");
 });
 
-test("a long run ends without a word once nobody reads what it prints", async () => {
+test("a long run ends silently once its output has no reader", async () => {
   const run = spawn(process.execPath, [CLI, "sim", "heartbeat", "--until", "100000000", "--log"]);
   let stderr = "";
   run.stderr.on("data", (data: Buffer) => {
@@ -68,7 +71,7 @@ test("a long run ends without a word once nobody reads what it prints", async ()
   expect(stderr).toBe("");
 });
 
-test("from its sources a command computes in its own process, and says nothing of a build", async () => {
+test("from its sources a command computes in its own process, and does not mention a build", async () => {
   const words = ["check", "ricart-agrawala", "--nodes", "2", "--json"];
   const main = fileURLToPath(new URL("../../src/cli/coterie.ts", import.meta.url));
   const { stdout, stderr } = await promisify(execFile)(process.execPath, ["--import", "tsx", main, ...words]);

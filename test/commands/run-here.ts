@@ -1,4 +1,6 @@
-/** The command line in this process: what a command prints and how it ends, without a process for each. */
+/**
+ * Runs the command line in this process. Returns a command's output and exit code without starting a process for each.
+ */
 import { runCommand } from "../../src/cli/command-line.ts";
 import type { Output } from "../../src/cli/output.ts";
 

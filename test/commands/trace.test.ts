@@ -1,4 +1,4 @@
-/** `coterie trace`, from the file that `coterie sim` writes to every form; and what it says of files that are no traces. */
+/** Checks `coterie trace`: it converts the file that `coterie sim` writes to every format, and rejects other files. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ test("the view for the terminal has a column per node", async () => {
   expect(await trace()).toMatch(/^ +ms +0 +1 +2 +3 +4 +5 +6 +7\n(?:.*\n)+.*times out: answer;.*\n/);
 });
 
-test("stories, pictures, figures, and the words of other tools", async () => {
+test("logs, pictures, figures, and formats of other tools", async () => {
   const forms: readonly (readonly [string, RegExp])[] = [
     ["--log", /^ +0\.0 {2}node 0 {2}starts\n/],
     ["--svg", /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" .*<\/svg>\n$/s],
@@ -45,7 +45,7 @@ test("--json is the file again, and a part of it keeps its clocks", async () => 
   for (const line of part) expect(lines).toContain(line);
 });
 
-test("--stats --json counts what the simulator counted", async () => {
+test("--stats --json counts the same as the simulator", async () => {
   const { stdout } = await coterie(
     "sim",
     "bully",
@@ -70,7 +70,7 @@ test("--clocks adds a vector clock to each line", async () => {
   expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("expected --clocks with --svg") });
 });
 
-test("the picture in the docs is the one that is drawn today", async () => {
+test("the picture in the docs is up to date", async () => {
   const picture = new URL("../../docs/images/trace-bully.svg", import.meta.url);
   const drawn = await trace("--svg");
   if (process.env.COTERIE_WRITE_PAGE === "1") writeFileSync(picture, drawn);
@@ -83,19 +83,19 @@ test("--png --out", async () => {
   expect(readFileSync(picture).subarray(1, 4).toString()).toBe("PNG");
 });
 
-test("a file that was cut short is read up to there, and that is said", async () => {
+test("a truncated file is read up to the cut, with a warning", async () => {
   const torn = join(folder, "torn.jsonl");
   writeFileSync(torn, lines.join("\n").slice(0, -5));
   const { code, stdout, stderr } = await coterie("trace", torn, "--json");
   expect(code).toBe(0);
   expect(stdout.trimEnd().split("\n")).toEqual(lines.slice(0, -1));
-  expect(stderr).toBe("coterie: the last line was cut short and is left out: the recorder was killed\n");
+  expect(stderr).toBe("coterie: ignored the last line, which is incomplete because the recorder was killed\n");
 });
 
 const changed = (number: number, change: (line: string) => string): string =>
   `${lines.map((line, index) => (index === number - 1 ? change(line) : line)).join("\n")}\n`;
 
-test("a file that is no trace is refused in one sentence with line and field", async () => {
+test("a file that is not a trace is rejected in one sentence with line and field", async () => {
   const wrongs: readonly (readonly [string, string])[] = [
     [
       changed(7, (line) => line.replace(/"at":[\d.]+/, '"at":"x"')),
@@ -114,11 +114,11 @@ test("a file that is no trace is refused in one sentence with line and field", a
   );
 });
 
-test("words that make no sense are refused", async () => {
+test("invalid arguments are rejected", async () => {
   const refusals: readonly (readonly [string, string])[] = [
     ["--svg --png", "expected --svg or --png, got both"],
-    ["--stats --until 500", "expected --stats to be absent beside --until: it follows the whole run"],
-    ["--check --until 500 --hide beat", "expected --hide to be absent beside --check: it follows the whole run"],
+    ["--stats --until 500", "expected --stats to be absent with --until, which replays the whole run"],
+    ["--check --until 500 --hide beat", "expected --hide to be absent with --check, which replays the whole run"],
     ["--width 900", "expected --width with --svg or --png"],
     ["--from soon", 'expected --from to be a time in milliseconds, got "soon"'],
     ["--from 9 --to 3", "expected --to to be at least --from, 9, got 3"],

@@ -1,4 +1,4 @@
-/** `coterie verify-proof`: what convicts, what does not, and what is no proof at all. */
+/** Checks `coterie verify-proof` with valid proofs, proofs that convict no player, and files that are not proofs. */
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -43,17 +43,17 @@ describe("a proof", () => {
       verdict: "proved",
       culprit: 2,
       how: "equivocation",
-      why: "player 2 has committed to two actions in turn 3",
+      why: "player 2 committed to two actions in turn 3",
       game: "chess",
       keysCompared: true,
     });
     const plain = await coterie("verify-proof", file);
     expect(plain).toMatchObject({ code: 0, stderr: "" });
-    expect(plain.stdout).toContain("✓ proved  player 2 has committed to two actions in turn 3");
-    expect(plain.stdout).toContain("by the keys in the file: --keys compares them with yours");
+    expect(plain.stdout).toContain("✓ proved  player 2 committed to two actions in turn 3");
+    expect(plain.stdout).toContain("checked with the keys in the file; use --keys to compare them with your own");
   });
 
-  test("that is altered convicts nobody", async () => {
+  test("convicts no player if it is altered", async () => {
     const forged = { ...both, other: { ...both.other, by: 1 }, one: { ...both.one, by: 1 } };
     const { code, stdout } = await coterie(
       "verify-proof",
@@ -64,11 +64,11 @@ describe("a proof", () => {
     expect(JSON.parse(stdout)).toMatchObject({
       verdict: "not proved",
       culprit: null,
-      why: "player 1 has not signed it",
+      why: "the statement is not signed by player 1",
     });
   });
 
-  test("with keys of its writer's own is refused by who knows the players' keys", async () => {
+  test("with keys of its writer is rejected under the players' keys", async () => {
     const own = { ...keys, 2: pem(generateKeyPairSync("ed25519").publicKey) };
     const file = written("own-keys.json", proofFile({ game: "chess", keys: own, proof: both }));
     const { code, stderr } = await coterie("verify-proof", file, "--keys", known);
@@ -81,19 +81,15 @@ describe("a proof", () => {
     ["no JSON", "{", "expected JSON"],
     ["another format", JSON.stringify({ ...file, format: "x" }), 'expected format to be "coterie proof of cheating"'],
     ["no proof", JSON.stringify({ ...file, proof: { type: "hearsay" } }), "expected proof.type to be one of"],
-    ["no keys", JSON.stringify({ ...file, keys: { a: 1 } }), "expected keys to be an object with the key of each"],
-    [
-      "a key that is none",
-      JSON.stringify({ ...file, keys: { 2: "key" } }),
-      "expected keys.2 to be a public key as PEM",
-    ],
-  ])("is none: %s", async (_what, content, message) => {
+    ["no keys", JSON.stringify({ ...file, keys: { a: 1 } }), "expected keys to be an object with a key for each"],
+    ["an invalid key", JSON.stringify({ ...file, keys: { 2: "key" } }), "expected keys.2 to be a public key as PEM"],
+  ])("is invalid: %s", async (_what, content, message) => {
     const { code, stderr } = await coterie("verify-proof", written("none.json", content));
     expect(code).toBe(2);
     expect(stderr.replaceAll(/\s+/g, " ")).toContain(message);
   });
 
-  test("that is not there is said to be missing", async () => {
+  test("that is missing is reported as missing", async () => {
     expect(await coterie("verify-proof", "nowhere.json")).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('expected the proof to be a readable file, got "nowhere.json" (ENOENT)'),

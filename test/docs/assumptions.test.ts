@@ -1,4 +1,7 @@
-/** docs/assumptions.md and the pages of its families are what runs say today. `COTERIE_WRITE_PAGE=1` writes them anew. */
+/**
+ * Checks that docs/verify/assumptions.md and the pages of its families match current results. `COTERIE_WRITE_PAGE=1`
+ * writes them.
+ */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -6,10 +9,13 @@ import { protocolNames } from "../../src/protocols/index.ts";
 import { brokenThoughTolerated, pagesOf, type Row, rowLike, rowOf } from "./assumptions.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const folder = `${root}docs/assumptions`;
+const folder = `${root}docs/internals/assumptions`;
 const isWriting = process.env.COTERIE_WRITE_PAGE === "1";
 
-/** Compares the pages with these rows, and looks for what breaks though the protocol says that it does without. */
+/**
+ * Compares the pages with these rows, and reports violations without an assumption that the protocol declares
+ * unnecessary.
+ */
 function expectRows(row: (protocol: string) => Row): void {
   const rows = new Map(protocolNames.map((protocol) => [protocol, row(protocol)]));
   const pages = pagesOf(rows);
@@ -18,14 +24,17 @@ function expectRows(row: (protocol: string) => Row): void {
     for (const [page, text] of pages) writeFileSync(`${root}${page}`, text);
   }
   for (const [page, text] of pages) expect(readFileSync(`${root}${page}`, "utf8"), page).toBe(text);
-  expect(["docs/assumptions.md", ...readdirSync(folder).map((file) => `docs/assumptions/${file}`)].toSorted()).toEqual(
-    [...pages.keys()].toSorted(),
-  );
+  expect(
+    [
+      "docs/verify/assumptions.md",
+      ...readdirSync(folder).map((file) => `docs/internals/assumptions/${file}`),
+    ].toSorted(),
+  ).toEqual([...pages.keys()].toSorted());
   expect([...rows].flatMap(([protocol, row]) => brokenThoughTolerated(protocol, row))).toEqual([]);
 }
 
 test.skipIf(isWriting)(
-  "every cell of docs/assumptions.md that says what was found, and a tenth of the search of every other",
+  "every cell of docs/verify/assumptions.md with a finding, and a tenth of the search of every other",
   {
     tags: ["long"],
   },
@@ -35,4 +44,6 @@ test.skipIf(isWriting)(
   },
 );
 
-test("every cell of docs/assumptions.md, searched as far as it says", { tags: ["larger"] }, () => expectRows(rowOf));
+test("every cell of docs/verify/assumptions.md, searched as far as it states", { tags: ["larger"] }, () =>
+  expectRows(rowOf),
+);

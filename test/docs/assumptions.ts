@@ -1,6 +1,7 @@
 /**
- * Every protocol of the registry by every assumption dropped: what its properties come to, by the checker within bounds, and the
- * shortest run that breaks one. The words of a command say what was dropped, so each cell can be run by itself.
+ * Drops every assumption of every protocol of the registry in turn, and shows the checker's verdict on the properties
+ * within bounds and the shortest run that violates one. The command of each cell drops the assumption by its options,
+ * so each cell can be run separately.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -18,16 +19,22 @@ import { simulate } from "../../src/experiment/simulate.ts";
 import { flagOf } from "../../src/experiment/written-values.ts";
 import { type AnyProtocol, protocolNamed } from "../../src/protocols/index.ts";
 
-/** The bounds of a search: it explores every run in so many states, then runs random ones, and seeds in virtual time. */
+/**
+ * The bounds of a search. It first explores every run within this number of states, then random runs, and then seeds in
+ * virtual time.
+ */
 interface Effort {
   readonly states: number;
   readonly runs: number;
-  /** Of runs beside a Byzantine node: random runs in virtual time find more of its behaviors than all short ones. */
+  /**
+   * The number of seeds for runs with a Byzantine node. Random runs in virtual time show more of its behaviors than all
+   * short runs.
+   */
   readonly seeds: number;
 }
 
 const WHOLE: Effort = { states: 6_000, runs: 40, seeds: 40 };
-/** A tenth, to check the cells in which the whole search found nothing. */
+/** A tenth of the effort, to check the cells that the full search left empty. */
 const TENTH: Effort = { states: 600, runs: 4, seeds: 4 };
 
 const STEPS = 100;
@@ -35,36 +42,37 @@ const LIAR_RUN_MS = 1_000;
 
 type Words = Partial<Experiment>;
 
-/** `✓₂`: not with as many nodes as elsewhere, but with two. */
+/** `✓₂` means that the property holds with two nodes, and is not known for the usual number. */
 export type Symbol = "✓" | "✓₂" | "✗" | "◌" | "?" | "–";
 export interface Cell {
   readonly symbol: Symbol;
-  /** What is violated, how far was searched, or why there is nothing to say. */
+  /** The violated property, the extent of the search, or the reason for a missing result. */
   readonly words: string;
-  /** What shows it; null where nothing runs. */
+  /** The command that shows the result, or null if nothing is run. */
   readonly command: string | null;
 }
 
 export interface Column {
   readonly name: string;
   readonly title: string;
-  /** What is added to the run in which all assumptions hold; a sentence where it cannot be dropped. */
+  /** Returns the options that drop the assumption from the undisturbed run, or a sentence if it cannot be dropped. */
   drop(protocol: string): Words | string;
-  /** Whether the protocol says that it does without. */
+  /** Whether the protocol declares that it does not need the assumption. */
   isTolerated(assumes: readonly string[]): boolean;
 }
 
 const has = (assumes: readonly string[], pattern: RegExp): boolean => assumes.some((each) => pattern.test(each));
-/** Without what only liveness needs. */
+/** Leaves out assumptions that only liveness needs. */
 const forSafety = (assumes: readonly string[]): readonly string[] =>
   assumes.filter((each) => !/^for (liveness|ME2)/.test(each) && !/, for ME2$/.test(each));
-const assumesLinks = (assumes: readonly string[]): boolean => has(forSafety(assumes), /reliable|nothing that was sent/);
+const assumesLinks = (assumes: readonly string[]): boolean =>
+  has(forSafety(assumes), /reliable|delivered to its next run/);
 const assumesCrashes = (assumes: readonly string[]): boolean =>
-  has(assumes, /no crashes|does not crash|a holder and its heir/);
+  has(assumes, /no crashes|does not crash|a holder and its (?:heir|successor)/);
 const assumesTime = (assumes: readonly string[]): boolean =>
   has(forSafety(assumes), /bounded delay|synchronous|partial synchrony|moveRounds|within half of its deadline/);
 
-/** With fewer than four, nobody may lie. */
+/** Returns the number of nodes. With fewer than four, none may be Byzantine. */
 const nodesOf = (protocol: string): number => (has(assumptionsOf(protocol), /3[mf] \+ 1/) ? 4 : 3);
 const tells = (protocol: string): Words =>
   protocolNamed(protocol).check.crashNotification === undefined ? {} : { failureDetector: "last" };
@@ -91,7 +99,7 @@ const columns: readonly Column[] = [
   },
   {
     name: "delay",
-    title: "delay without bound",
+    title: "unbounded delay",
     drop: () => ({ timers: "free" }),
     isTolerated: (assumes) => !assumesTime(assumes),
   },
@@ -113,21 +121,21 @@ const columns: readonly Column[] = [
     title: "lost journal",
     drop: (protocol) =>
       slotsOf(modelOf(protocol)).length === 0
-        ? "it keeps no journal"
+        ? "the protocol keeps no journal"
         : { crashes: 1, recoveries: 1, journal: "lost", ...tells(protocol) },
     isTolerated: (assumes) => !has(assumes, /journal/),
   },
   {
     name: "liar",
-    title: "a liar",
+    title: "Byzantine node",
     drop: (protocol) => ({ byzantine: { [nodesOf(protocol) - 1]: "adversary" } }),
     isTolerated: (assumes) => has(assumes, /traitors|Byzantine|liars|faulty|\blies?\b/),
   },
   {
     name: "clocks",
-    title: "clocks beyond their drift",
+    title: "clock outside its drift",
     drop: () => ({ timers: "free" }),
-    isTolerated: (assumes) => !has(assumes, /clocks/) && !assumesTime(assumes),
+    isTolerated: (assumes) => !has(assumes, /\bclocks?\b/) && !assumesTime(assumes),
   },
 ];
 
@@ -138,18 +146,24 @@ function modelOf(protocol: string): AnyProtocol {
 
 const assumptionsOf = (protocol: string): readonly string[] => modelOf(protocol).assumes;
 
-/** Whose leases rest on clocks: the checker lets timers run out at any time, so it is asked for what holds whatever clocks do. */
+/**
+ * Protocols whose leases depend on clocks. The checker lets timers expire at any time, so it checks only properties
+ * that hold with any clocks.
+ */
 const withoutClocks: Readonly<Record<string, string>> = {
   "elected-server": "tokens are unique",
   "epoch-token-ring": "one token an epoch",
 };
 
-/** Has a value for everybody from the start; in the order of inboxes, every run ends within the bounds. */
+/** Protocols whose nodes all have an initial value. If links preserve order, every run ends within the bounds. */
 const narrowed: Readonly<Record<string, Words>> = {
   "interactive-consistency": { propose: 0, begin: "together", network: "inbox" },
 };
 
-/** All assumptions hold: what needs bounded delay has it, and all that may be asked for anything is. */
+/**
+ * Returns options that satisfy all assumptions: delays are bounded if the protocol needs that, and every node that
+ * can receive a command receives one.
+ */
 function undisturbed(protocol: string): Words {
   const { check } = protocolNamed(protocol);
   const isTimed = assumesTime(assumptionsOf(protocol));
@@ -161,11 +175,11 @@ function undisturbed(protocol: string): Words {
   };
 }
 
-/** Whether it claims that something comes about. */
+/** Whether a property is a liveness property. */
 const isLiveness = ({ name, when }: Pick<Property<Vocabulary>, "name" | "when">): boolean =>
   when === "leadsTo" || when === "sometimes" || when === "eventually" || /liveness|termination/.test(name);
 
-/** As it is typed. */
+/** Returns the command as typed. */
 function commandOf(experiment: Experiment, verb: "check" | "sim" = "check"): string {
   const { protocol, ...words } = experiment;
   const written = Object.entries(words).flatMap(([word, value]) => {
@@ -191,7 +205,7 @@ type Found = {
   readonly property: Property<Vocabulary> | null;
   readonly steps: number;
   readonly states: number;
-  /** Of the longest runs that were looked at, in moves. */
+  /** The length of the longest explored runs, in moves. */
   readonly depth: number;
   readonly isReached: boolean;
 };
@@ -249,17 +263,20 @@ function explored(protocol: string, dropped: Words, { states, runs }: Effort): C
   return ofTwo({ ...inOrder, maxStates: WHOLE.states }) ?? notFound(inOrder, all, drawn);
 }
 
-/** What came of a search that found nothing and did not end. */
+/** Returns the result of an unfinished search without a violation. */
 function notFound(inOrder: Experiment, all: Found, drawn: Found | null): Cell {
   const isCutOff = all.states >= WHOLE.states;
   const searched = `${isCutOff ? "" : "all "}${number.format(all.states)} states ${isCutOff ? "" : "within the bounds of `coterie check` "}(runs of up to ${all.depth} moves)`;
   const further = drawn === null ? "" : `, nor in ${WHOLE.runs} random runs`;
   const isIdle = !all.isReached && drawn?.isReached !== true;
-  const words = `none found in ${searched}${further}${isIdle ? "; what it is for happens in none of them" : ""}`;
+  const words = `none found in ${searched}${further}${isIdle ? "; no run reaches the goal of the protocol" : ""}`;
   return { symbol: "?", words, command: commandOf(inOrder) };
 }
 
-/** Of two nodes all runs may be seen. Where some may be faulty only if there are more, it would be another question. */
+/**
+ * Returns the result for two nodes, for which all runs may be explored. Null if faulty nodes need more than two nodes,
+ * since that would be a different question.
+ */
 function ofTwo(inOrder: Experiment): Cell | null {
   if (inOrder.nodes !== 3) return null;
   const experiment: Experiment = { ...inOrder, nodes: 2 };
@@ -274,10 +291,10 @@ function ofTwo(inOrder: Experiment): Cell | null {
   return broken(isLiveness(all.property) ? "◌" : "✗", experiment, all);
 }
 
-/** What is assumed beside liars alone. */
+/** Options that only runs with Byzantine nodes need. */
 const besideLiars: Readonly<Record<string, Words>> = { lockstep: { variant: "echo" } };
 
-/** Seeded runs in virtual time. */
+/** Runs seeds in virtual time with a Byzantine node. */
 function besideLiar(protocol: string, dropped: Words, { seeds }: Effort): Cell {
   const { byzantine = {} } = dropped;
   const lively = protocolNamed(protocol)
@@ -308,7 +325,7 @@ function besideLiar(protocol: string, dropped: Words, { seeds }: Effort): Cell {
   return (
     stuck ?? {
       symbol: "?",
-      words: `none found in ${WHOLE.seeds} runs, of the seeds from 1 on`,
+      words: `none found in ${WHOLE.seeds} runs, with seeds from 1`,
       command: commandOf(
         {
           protocol,
@@ -325,9 +342,12 @@ function besideLiar(protocol: string, dropped: Words, { seeds }: Effort): Cell {
   );
 }
 
-/** What rests on clocks has a scenario in which one is too slow; of the rest, the checker lets any timer run out at any time. */
+/**
+ * Returns the result with a slow clock. A protocol that depends on clocks has a scenario for it. For the others, the
+ * checker lets any timer expire at any time.
+ */
 function slowClock(protocol: string): Cell | null {
-  if (!has(forSafety(assumptionsOf(protocol)), /clocks/)) return null;
+  if (!has(forSafety(assumptionsOf(protocol)), /\bclocks?\b/)) return null;
   const path = `scenarios/${protocol}-slow-clock.yaml`;
   const file = fileURLToPath(new URL(`../../${path}`, import.meta.url));
   if (!existsSync(file)) return null;
@@ -351,8 +371,8 @@ export const rowOf = (protocol: string): Row =>
   Object.fromEntries(columns.map((column) => [column.name, cell(protocol, column)]));
 
 /**
- * The row, without searching again as far as the page says nothing was found: such a cell is searched a tenth as far, and kept as the
- * page has it if nothing is found there either.
+ * Computes the row. Cells without a finding on the page are searched only a tenth as far, and are unchanged if that
+ * search finds nothing either.
  */
 export function rowLike(protocol: string, page: string): Row {
   const cells = columns.map((column): [string, Cell] => {
@@ -364,7 +384,7 @@ export function rowLike(protocol: string, page: string): Row {
   return Object.fromEntries(cells);
 }
 
-/** The cell as the page of its family has it. */
+/** Returns the cell on the page of the protocol's family. */
 function listedCell(protocol: string, { name, title }: Column, page: string): Cell | null {
   const start = `<a id="${protocol}-${name}"></a>`;
   const text = page.split("\n").find((each) => each.includes(start)) ?? "";
@@ -373,7 +393,10 @@ function listedCell(protocol: string, { name, title }: Column, page: string): Ce
   return { symbol: symbol as Symbol, words, command: command ?? null };
 }
 
-/** What is not safe although the protocol says that it does without: a mistake of the algorithm, or of what it says it assumes. */
+/**
+ * Returns cells that are unsafe although the protocol declares that it does not need the assumption. This is a mistake
+ * in the algorithm or in its declaration.
+ */
 export const brokenThoughTolerated = (protocol: string, row: Row): string[] =>
   columns.flatMap(({ name, isTolerated }) => {
     const { symbol, words, command } = row[name] as Cell;
@@ -381,7 +404,10 @@ export const brokenThoughTolerated = (protocol: string, row: Row): string[] =>
     return isSaidToHold && symbol === "✗" ? [`${protocol}, ${name}: ${words}. ${command}`] : [];
   });
 
-/** The index, with a cell for each protocol and assumption, and a page for each family, with the command of each cell. */
+/**
+ * Returns the index, which has a cell for each protocol and assumption, and a page for each family with the command of
+ * each cell.
+ */
 export function pagesOf(rows: ReadonlyMap<string, Row>): ReadonlyMap<string, string> {
   const byFamily = new Map<string, (readonly [string, Row])[]>();
   for (const row of rows) {
@@ -389,18 +415,18 @@ export function pagesOf(rows: ReadonlyMap<string, Row>): ReadonlyMap<string, str
     byFamily.set(folder, [...(byFamily.get(folder) ?? []), row]);
   }
   return new Map([
-    ["docs/assumptions.md", indexOf(rows)],
-    ...[...byFamily].map(([folder, own]) => [`docs/assumptions/${folder}.md`, familyPage(own)] as const),
+    ["docs/verify/assumptions.md", indexOf(rows)],
+    ...[...byFamily].map(([folder, own]) => [`docs/internals/assumptions/${folder}.md`, familyPage(own)] as const),
   ]);
 }
 
 const familyOf = (protocol: string): string => protocolNamed(protocol).family.name;
 const folderOf = (protocol: string): string => familyOf(protocol).replace("mutual exclusion", "mutex");
-/** Where the cells of a protocol are spelled out, from the index. */
-const pageOf = (protocol: string): string => `assumptions/${folderOf(protocol)}.md`;
+/** Returns the link from the index to the details of a protocol's cells. */
+const pageOf = (protocol: string): string => `../internals/assumptions/${folderOf(protocol)}.md`;
 
 function indexOf(rows: ReadonlyMap<string, Row>): string {
-  const heads = ["", ...columns.map(({ title }) => title)];
+  const heads = ["Protocol", ...columns.map(({ title }) => title)];
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   const table = [
     line(heads),
@@ -417,9 +443,9 @@ function indexOf(rows: ReadonlyMap<string, Row>): string {
 
 function familyPage(rows: readonly (readonly [string, Row])[]): string {
   const family = familyOf(rows[0]?.[0] ?? "");
-  return `# What breaks without what: ${family}
+  return `# Assumptions and what breaks without them: ${family}
 
-What a mark means and how far was searched stands on [the page of all](../assumptions.md).
+[The table of all protocols](../../verify/assumptions.md) explains the marks and the bounds of the searches.
 
 ${rows.map(sectionOf).join("\n")}`;
 }
@@ -434,26 +460,50 @@ function sectionOf([protocol, row]: readonly [string, Row]): string {
   return [
     `## ${protocol}`,
     "",
-    `[Its page](../protocols/${protocol}.md). Assumes: ${assumes.length === 0 ? "nothing" : assumes.join("; ")}.`,
+    `[The protocol](../../learn/protocols/${protocol}.md). It assumes: ${assumes.length === 0 ? "nothing" : assumes.join("; ")}.`,
     "",
     ...items,
     "",
   ].join("\n");
 }
 
-const INTRODUCTION = `# What breaks without what
+const INTRODUCTION = `# Assumptions and what breaks without them
 
-Every protocol of the registry, and what its properties come to when one assumption is dropped. The table is written by \`npm run pages -- assumptions\`; a test compares it with what runs say. Each cell leads to the command that shows it.
+This page shows what happens to each protocol's properties if one assumption is dropped. Each mark links to the result and to the command that reproduces it.
+
+| Mark | Meaning |
+| :-: | --- |
+| ✓ | holds: every run with this fault was explored |
+| ✓₂ | holds with two nodes; with three, no violation was found within the bounds |
+| ✗ | a safety property is violated |
+| ◌ | no safety violation was found, but something that should eventually happen never does |
+| ? | no violation was found within the bounds, which is not a proof |
+| – | does not apply |
+
+It is not a mistake if a protocol breaks without something that it assumes. Only the marks for faults that it claims to tolerate matter, and a test checks that none of those is ✗.
 `;
 
-const LEGEND = `✓ holds: every run, with the faults named · ✓₂ the same with two nodes; with three nothing was found within the bounds · ✗ a safety property is violated · ◌ safety was not found broken, but something that should happen never does · ? nothing found within the bounds, which is no proof · – does not apply
+const LEGEND = `## How the table is made
 
-**Bounds.** Three nodes (four where N ≥ 3f + 1 is assumed), one fault of its kind, and the work that \`coterie check\` gives by default. First every run in up to ${number.format(WHOLE.states)} states, the shortest first, so a run that breaks something is a shortest one; then ${WHOLE.runs} random runs of at most ${STEPS} moves, shrunk; then every run of two nodes.
-Each ? says how far the search came. Logs, services and detectors have timers that never end, so no search of theirs does; longer ones, with more nodes, are on the page of each protocol. Interactive consistency among four is gone through with messages handled in the order in which they were sent (\`--network inbox\`): each stands for one value of one path, so the order does not matter. A crash is noticed, as late as can be, by protocols that handle notifications of crashes. What assumes bounded delay is given time-outs that come only when nothing is on its way; "delay without bound" takes that away. **A liar** is the node with the highest id, \`adversary\`: up to ${WHOLE.seeds} seeded runs in virtual time of one second each, the first that breaks something is shown.
-**Clocks**: what rests on leases (${Object.entries(withoutClocks)
-  .map(([protocol, claim]) => `\`${protocol}\`, asked everywhere else for “${claim}” alone`)
+\`npm run pages -- assumptions\` writes the table, and a test compares it with new runs.
+
+**Bounds.** Each cell uses three nodes (four if the protocol assumes N ≥ 3f + 1), one fault of the given kind, and the default workload of \`coterie check\`. The search first covers every run in up to ${number.format(WHOLE.states)} states, shortest first, so the first violation found is as short as possible. It then covers ${WHOLE.runs} random runs of at most ${STEPS} moves, whose violations are shrunk, and finally every run of two nodes.
+
+For a ?, the linked line gives the number of states or runs that were searched. Logs, services and failure detectors have timers that never end, so their searches never finish. Each protocol's page has longer searches with more nodes. Interactive consistency with four nodes handles messages in the order they were sent (\`--network inbox\`). Each message carries one value of one path, so the order does not matter.
+
+**Crashes.** Protocols that handle crash notifications are notified as late as possible.
+
+**Delays.** For protocols that assume bounded delay, timers expire only when no message is in flight. "Unbounded delay" removes this limit.
+
+**Byzantine node.** The node with the highest id behaves as \`adversary\`, in up to ${WHOLE.seeds} seeded runs of one second of virtual time. The first violation is shown. Here, \`lockstep\` runs with echoes, as it assumes if nodes may be Byzantine.
+
+**Clocks.** Protocols that depend on leases (${Object.keys(withoutClocks)
+  .map((protocol) => `\`${protocol}\``)
   .join(
-    "; ",
-  )}; \`epoch-bully\`) has a scenario in which the holder's clock is too slow; of the rest the checker lets every timer run out at any time, which is what clocks without bounds can do.
-What a protocol assumes it may break without: the marks that matter are those where it does not say so, and a test finds no ✗ there. Beside a liar \`lockstep\` assumes echoes, and has them there; without them its page shows what a liar gets.
+    ", ",
+  )} and \`epoch-bully\`) have a scenario with a lock holder whose clock is too slow. For all others, the checker lets every timer expire at any time, which is the effect of unbounded clocks. In the other columns, ${Object.entries(
+  withoutClocks,
+)
+  .map(([protocol, claim]) => `\`${protocol}\` is checked only for “${claim}”`)
+  .join(", and ")}.
 `;

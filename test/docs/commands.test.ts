@@ -1,17 +1,17 @@
-/** The commands in the docs are ones that there are: each is parsed by what the command line declares, and not carried out. */
+/** Checks that the commands in the docs exist: the command line's declarations parse each one, without running it. */
 import { Command } from "commander";
 import { expect, test } from "vitest";
 import { commands } from "../../src/cli/command-line.ts";
 import { blocks } from "./markdown.ts";
 
 interface Line {
-  /** As who has Coterie among the packages of a project has to type it. */
+  /** Whether a user types it in a project that depends on Coterie. */
   readonly isTypedInProject: boolean;
   readonly place: string;
   readonly words: readonly string[];
 }
 
-/** Where a shell begins a command, or what a transcript shows as typed. */
+/** The start of a shell command, or a typed line in a transcript. */
 const COTERIE = /(?:^|^\$ |; do |&& )(npx )?coterie ([^\n]*)/gm;
 
 const lines: readonly Line[] = blocks
@@ -24,7 +24,7 @@ const lines: readonly Line[] = blocks
     })),
   );
 
-/** As a shell splits them, up to a comment; what it would put in place of a variable is a number. */
+/** Splits a command like a shell, up to a comment. Variables are replaced by a number. */
 function wordsOf(text: string): string[] {
   const words = [...text.matchAll(/'([^']*)'|"([^"]*)"|((?:[^\s'"]|'[^']*'|"[^"]*")+)/g)];
   const texts = words.map(([, single, double, bare]) => single ?? double ?? (bare as string).replaceAll(/['"]/g, ""));
@@ -32,7 +32,7 @@ function wordsOf(text: string): string[] {
   return texts.slice(0, comment === -1 ? texts.length : comment).map((word) => word.replaceAll(/\$\w+/g, "1"));
 }
 
-/** The command line, of which nothing is carried out. */
+/** Parses a command line without running its action. */
 async function dryRun(words: readonly string[]): Promise<void> {
   const [name = ""] = words;
   const listed = commands[name];
@@ -47,7 +47,7 @@ async function dryRun(words: readonly string[]): Promise<void> {
   await root.parseAsync([...words], { from: "user" });
 }
 
-test("there are some", () => {
+test("the docs contain commands", () => {
   expect(lines.length).toBeGreaterThan(100);
 });
 
@@ -55,7 +55,7 @@ test("each is typed as in a project that has the package", () => {
   expect(lines.filter(({ isTypedInProject }) => !isTypedInProject).map(({ place }) => place)).toEqual([]);
 });
 
-test("each is one that the command line takes", async () => {
+test("each is accepted by the command line", async () => {
   const wrong: string[] = [];
   for (const { place, words } of lines)
     await dryRun(words).catch((error: unknown) => wrong.push(`${place}: ${(error as Error).message}`));
@@ -67,6 +67,6 @@ test.each([
   ["member add four 10.0.0.4:7100", "four"],
   ["snapshot safe demo.snapshot", "unknown command"],
   ["transfer", "missing required argument"],
-])("%s is none", async (text, why) => {
+])("%s is rejected", async (text, why) => {
   await expect(dryRun(wordsOf(text))).rejects.toThrow(why);
 });

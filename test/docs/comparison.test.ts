@@ -1,5 +1,5 @@
 /**
- * docs/comparison.md is what runs say today. `COTERIE_WRITE_PAGE=1` writes it anew.
+ * Checks that docs/learn/comparison.md matches current results. `COTERIE_WRITE_PAGE=1` writes it.
  *
  * @module-tag long
  */
@@ -8,9 +8,9 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { comparisonPage } from "./comparison.ts";
 
-const file = fileURLToPath(new URL("../../docs/comparison.md", import.meta.url));
+const file = fileURLToPath(new URL("../../docs/learn/comparison.md", import.meta.url));
 
-test("docs/comparison.md is what runs say", () => {
+test("docs/learn/comparison.md matches the runs", () => {
   const page = comparisonPage();
   if (process.env.COTERIE_WRITE_PAGE === "1") writeFileSync(file, page);
   expect(readFileSync(file, "utf8")).toBe(page);

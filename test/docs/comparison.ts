@@ -1,4 +1,7 @@
-/** The book's tables, from runs: what the algorithms cost in the simulator, and what the checker finds of their promises. */
+/**
+ * Recreates the book's tables from runs: the costs of algorithms in the simulator, and the checker's verdicts on their
+ * promises.
+ */
 
 import { type Cost, type Figure, measured, span } from "../../bench/table/cost.ts";
 import { electionCosts } from "../../bench/table/election.ts";
@@ -22,7 +25,7 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
 
 const link = (name: string): string => `[${name}](protocols/${name}.md)`;
 
-/** `2(N − 1) = 24`, or the formula alone where it is a number. */
+/** Formats a cost as `2(N − 1) = 24`, or only the formula if it is a number. */
 function costOf(costs: readonly Cost[], protocol: string, what: string, unit: Cost["unit"]): string {
   const cost = costs.find((each) => each.protocol === protocol && each.what === what && each.unit === unit);
   if (cost === undefined) return "";
@@ -33,7 +36,10 @@ function costOf(costs: readonly Cost[], protocol: string, what: string, unit: Co
 
 type Spec = Omit<SystemSpec, "nodes"> & Partial<SystemSpec>;
 
-/** What the checker says of all properties whose names begin so: the worst of the verdicts, and how far it looked. */
+/**
+ * Returns the checker's verdict on all properties whose names begin with a prefix: the worst one, and the extent of the
+ * search.
+ */
 function verdictOf(spec: Spec, ...prefixes: readonly string[]): string {
   const whole = systemFor({ maxStates: MAX_STATES, nodes: [0, 1, 2], ...spec });
   const properties = (whole.properties ?? []).filter(({ name }) => prefixes.some((prefix) => name.startsWith(prefix)));
@@ -43,38 +49,41 @@ function verdictOf(spec: Spec, ...prefixes: readonly string[]): string {
   return verdict === "holds" ? `yes: ${number.format(states)} states` : `none found in ${number.format(states)} states`;
 }
 
-/** A search in which the algorithm never did its work says nothing of it, and has no place in a table. */
+/** Throws if a search reached no work of the algorithm. Such a search proves nothing, and must not be in a table. */
 function requireReached(protocol: string, reach: Reach): void {
   const { done } = protocolNamed(protocol).family;
   if (!isReached(reach, done.event)) throw new Error(`the search of ${protocol} reached too little: ${done.none}`);
 }
 
-/** The same of two promises. Where both hold, one search says so. */
+/** Returns the verdicts on two promises. If both hold, one search proves both. */
 function verdictsOf(spec: Spec, safety: string, liveness: string): [safety: string, liveness: string] {
   const both = verdictOf(spec, safety, liveness);
   return both.startsWith("yes") ? [both, both] : [verdictOf(spec, safety), verdictOf(spec, liveness)];
 }
 
-/** The algorithms of a family, in the registry's order. Those whose timers never end are compared by random runs. */
+/**
+ * Returns the algorithms of a family, in the registry's order. Algorithms whose timers never end are compared by random
+ * runs.
+ */
 const namesOf = (family: Family["name"], isEndless: boolean): string[] =>
   protocolNames.filter((name) => {
     const entry = protocolNamed(name);
     return entry.family.name === family && (entry.check.maxTimeouts !== undefined) === isEndless;
   });
 
-/** Where all ask there are too many runs. */
+/** Only two nodes request. If all of them did, there would be too many runs. */
 const two: Partial<SystemSpec> = { initiators: [0, 1] };
-/** With three nodes two voting sets share but one of the two that ask. */
+/** Four nodes, because with three, two voting sets share only one of the two requesters. */
 const twoOfFour: Partial<SystemSpec> = { nodes: [0, 1, 2, 3], initiators: [0, 3] };
 
-/** Who asks where the order is looked at: all, unless an algorithm stands here. */
+/** The nodes that request while the order is checked. By default all nodes do. */
 const orders: Readonly<Record<string, Partial<SystemSpec>>> = {
   "ricart-agrawala": two,
   maekawa: twoOfFour,
   "maekawa-sanders": twoOfFour,
 };
 
-/** What no single figure says. */
+/** Costs that are not a single figure. */
 const bandwidths: Readonly<Record<string, string>> = {
   "token-ring": "N a round; 0 while one is inside",
   "epoch-token-ring": "N a round; 0 while one is inside",
@@ -90,12 +99,15 @@ const costsOf = (name: string): string[] => [
 
 const PROBED = "causality-probe";
 
-/** Nothing where the registry has no such variant. That it holds is said only where all ask. */
+/**
+ * Returns the order that holds, or nothing if the registry has no such variant. The table claims that the order holds
+ * only if all nodes request.
+ */
 function orderOf(name: string): string {
   if (!Object.hasOwn(protocolNamed(name).variants, PROBED)) return "";
   const setting = orders[name] ?? {};
   const verdict = verdictOf({ protocol: name, variant: PROBED, ...setting }, "ME3 happened-before");
-  return setting.initiators === undefined ? verdict : verdict.replace(/^yes:/, "not refuted with two:");
+  return setting.initiators === undefined ? verdict : verdict.replace(/^yes:/, "no violation with two:");
 }
 
 const mutexRow = (name: string): string[] => [
@@ -105,7 +117,10 @@ const mutexRow = (name: string): string[] => [
   ...verdictsOf({ protocol: name, crashes: 1 }, "ME1", "ME2"),
 ];
 
-/** Two ask, and there is no end to it, nor does a search of all short runs come to a grant: so random ones are made. */
+/**
+ * The number of random runs. Two nodes request. Runs do not end, and a search of all short runs reaches no
+ * grant.
+ */
 const RUNS = 300;
 const endless: Partial<SystemSpec> = { initiators: [0, 1], maxTimeouts: 20, times: 2 };
 
@@ -114,13 +129,13 @@ function foundAtRandom(spec: Spec, property: string): string {
   const { verdict, path, reach } = walk({ ...system, strategy: "swarm", seed: 1, runs: RUNS, stepsPerRun: 200 });
   if (verdict === "violated") return `**no**: ${path.length} steps`;
   requireReached(spec.protocol, reach);
-  return `none found in ${number.format(RUNS)} random runs, which grant in ${number.format(grants(reach))} situations`;
+  return `none found in ${number.format(RUNS)} random runs with grants in ${number.format(grants(reach))} situations`;
 }
 
 const grants = ({ events }: Reach): number =>
   Object.entries(events).reduce((sum, [event, times]) => sum + (event.endsWith("entered") ? times : 0), 0);
 
-/** What holds of them however wrong clocks are. */
+/** The properties that hold with any clocks. */
 const costs: Readonly<Record<string, string>> = {
   "elected-server": "tokens are unique",
   "epoch-token-ring": "one token an epoch",
@@ -137,10 +152,10 @@ function hardenedRow(name: string): string[] {
 }
 
 interface Election {
-  /** Names of claims in `coterie bench table election`. */
+  /** The names of claims in `coterie bench table election`. */
   readonly best: string;
   readonly worst: string;
-  /** Time-outs come when nothing is on its way, and crashes are noticed. */
+  /** With these options, timers expire when no message is in transit, and crashes are detected. */
   readonly quiet: Partial<SystemSpec>;
   readonly knows: string;
 }
@@ -149,28 +164,31 @@ const noticed: Partial<SystemSpec> = { timers: "quiet", crashNotifications: "las
 
 const cases: Readonly<Record<string, Partial<Election>>> = {
   bully: {
-    best: "the second-highest notices",
-    worst: "the lowest calls, the highest has crashed",
+    best: "the second-highest node detects the crash",
+    worst: "the lowest node starts the election after the highest crashed",
     knows: "all nodes, and their ids",
   },
   "chang-roberts": {
-    best: "the highest calls",
-    worst: "the node after the highest calls",
+    best: "the highest node starts the election",
+    worst: "the node after the highest starts the election",
     quiet: {},
     knows: "the next node on the ring",
   },
   ring: {
-    best: "one calls",
-    worst: "two call at once",
+    best: "one election",
+    worst: "two concurrent elections",
     quiet: { ...noticed, initiators: [0] },
     knows: "the order of the ring",
   },
 };
 
-/** Those that answer from rest: what has to be started has leases, regions or tokens, and is compared on its page. */
+/**
+ * Elections that can be called when idle. Those that must be started have leases, regions or tokens, and are compared
+ * on their pages.
+ */
 const elections = namesOf("election", false).filter((name) => !protocolNamed(name).mustStart);
 
-/** Of an algorithm that is not among the cases: its first and last claim, all nodes calling. */
+/** Returns the case of an algorithm without its own entry: its first and last claim, with all nodes calling. */
 function caseOf(name: string): Election {
   const own = electionCosts.filter(({ protocol, unit }) => protocol === name && unit === "messages");
   const quiet = protocolNamed(name).check.crashNotification === undefined ? {} : noticed;
@@ -197,14 +215,14 @@ function electionRow(name: string): string[] {
 
 const MOST_NODES = 1_000;
 
-/** For five nodes the construction for any N is not the smallest. */
+/** Returns the note for five nodes, for which the construction for any N is not the smallest. */
 function fiveNote(): string {
   const neighbours = [0, 1, 2, 3, 4].map((i) => [i, (i + 1) % 5, (i + 2) % 5]);
   if (votingSetsProblem(neighbours) !== null) throw new Error("three neighbours of five do not meet pairwise");
-  return "; the sets of three neighbours { i, i + 1, i + 2 } would do for N = 5, with 6 messages against 8";
+  return " (the sets of three neighbors { i, i + 1, i + 2 } would need 6 messages for N = 5, against 8)";
 }
 
-/** What an entry and exit cost by votes, 3(K − 1), and by everybody's replies, 2(N − 1), for every N. */
+/** Returns the cost of an entry and exit by votes, 3(K − 1), and by replies of all others, 2(N − 1), for every N. */
 function votesAgainstReplies(): string {
   const sizes = Array.from({ length: MOST_NODES - 1 }, (_, i) => i + 2);
   const votes = (nodes: number): number => 3 * (voteCount(nodes) - 1);
@@ -214,16 +232,22 @@ function votesAgainstReplies(): string {
   const rows = [2, 3, 4, 5, 6, 7, 13, 31, 100, MOST_NODES].map((nodes) =>
     [nodes, voteCount(nodes), votes(nodes), replies(nodes)].map((each) => number.format(each)),
   );
-  return `A lecture says that Maekawa "improves if N > 4". Computed for every N from 2 to ${number.format(MOST_NODES)}, with the voting sets that \`coterie\` makes: it costs fewer messages than
-Ricart–Agrawala for ${where((difference) => difference < 0).length} of them, N = ${where((difference) => difference < 0)[0]} being the first, as many for N = ${where((difference) => difference === 0).join(", ")}, and more for N = ${where((difference) => difference > 0).join(", ")}${fiveNote()}.
+  return `Is Maekawa cheaper than Ricart–Agrawala? A common statement is that it "improves if N > 4". With the voting sets that Coterie computes, and every N from 2
+to ${number.format(MOST_NODES)}, Maekawa needs fewer messages for ${where((difference) => difference < 0).length} of them, starting with N = ${where((difference) => difference < 0)[0]}. It needs as many for N = ${where((difference) => difference === 0).join(", ")}, and more for N = ${where((difference) => difference > 0).join(", ")}${fiveNote()}.
 
 ${table(["N", "K", "Maekawa, 3(K − 1)", "Ricart–Agrawala, 2(N − 1)"], rows)}`;
 }
 
 const exclusions = (): string => `## Mutual exclusion
 
-Every node enters once. ME1 safety: one at a time. ME2 liveness: a node that waits gets in. ME3 ordering: a node that asked before another, in the sense of happened-before, gets in before it; here nodes also tell
-each other that they have asked (\`--variant causality-probe\`). On the right the same as at first with one crash at any moment.
+Every node enters once.
+
+- **ME1 safety**: at most one node is inside.
+- **ME2 liveness**: a waiting node eventually enters.
+- **ME3 ordering**: nodes enter in the order of happened-before between their requests. For this check, nodes also announce their requests
+  (\`--variant causality-probe\`).
+
+The last two columns add one crash at any moment.
 
 ${table(
   [
@@ -240,15 +264,17 @@ ${table(
   ],
   namesOf("mutual exclusion", false).map(mutexRow),
 )}
-Maekawa and Sanders order their queues by \`(T, p)\`, yet a voter may hear of the later request first: ME3 does not hold.
+Maekawa and Sanders order their queues by \`(T, p)\`, but a voter may receive the later request first. So ME3 does not hold.
 
 ${votesAgainstReplies()}`;
 
 const hardenedExclusions = (): string => `### Hardened
 
-With an election, leases and a journal. ME1 then rests on clocks that keep to a margin, which simulated runs show and the pages tell; what holds however wrong clocks are is that tokens are told apart, so what is
-guarded by them is safe. Two nodes ask for two entries each, and timers run out at any time, twenty times a run at most:
-random runs of 200 moves (\`--strategy swarm\`), since a search of all short runs does not come to a grant.
+These algorithms have an election, leases and a journal. Their ME1 depends on clocks within a margin; simulated runs check that. This table checks a
+property that holds for any clocks: tokens differ, so a resource that compares tokens stays safe.
+
+Two nodes request two entries each, and timers run out at any time, at most twenty times per run. The runs are random, with 200 moves each
+(\`--strategy swarm\`), because a search of all short runs never reaches a grant.
 
 ${table(
   [
@@ -267,8 +293,11 @@ ${table(
 
 const electionsTable = (): string => `## Election
 
-E1 safety: nobody has elected other than the highest alive, and in the end everybody that took part follows it. E2 liveness: every election ends, and everybody knows its leader. Time is bounded
-where the algorithm assumes so (time-outs come when nothing is on its way, and everybody is told of a crash after the last messages of the crashed node). One node calls on the ring with a list, everybody elsewhere; the last column but one is without that bound.
+- **E1 safety**: a node elects only the highest alive node, and eventually all participants follow it.
+- **E2 liveness**: every election ends, and every participant knows the leader.
+
+If the algorithm assumes bounded delay, the check does too: timers run out only when no message is in flight, and every node is notified of a crash after the
+last message of the crashed node. The column "E1, time unbounded" drops that bound. One node calls on the ring with a list, and all nodes elsewhere.
 
 ${table(
   [
@@ -290,12 +319,14 @@ ${table(
 
 export const comparisonPage = (): string => `# Comparison
 
-The tables of Coulouris et al., chapter 15, and one of multicasts, from runs. Costs are measured in the simulator with ${NODES} nodes and compared with the
-formula that stands beside them (\`coterie bench table\` has more sizes). What is promised is looked for in all behaviours of three nodes,
-as \`coterie check\` does: \`yes\` with the number of states, \`**no**\` with the length of the shortest run that shows it, \`none found\`
-where the search was cut off before it had seen all.
+These tables extend the ones in Coulouris et al., chapter 15. Every number comes from a run. \`npm run pages -- comparison\` generates this page.
 
-\`npm run pages -- comparison\` writes this page anew.
+Costs are measured in the simulator with ${NODES} nodes and compared with the formula next to them. \`coterie bench table\` prints more sizes. Guarantees are
+checked with three nodes, as \`coterie check\` does:
+
+- \`yes\`: the property holds in all states, with their number
+- \`**no**\`: a run violates it, with the length of the shortest one
+- \`none found\`: no violation, but the search stopped before it had seen all states
 
 ${exclusions()}
 ${hardenedExclusions()}

@@ -1,5 +1,6 @@
 /**
- * docs/consensus.md and its pages are what runs say today. `npm run pages -- docs/consensus` writes them anew.
+ * Checks that docs/learn/consensus.md and its pages match current results. `npm run pages -- docs/consensus` writes
+ * them.
  *
  * @module-tag long
  */
@@ -10,7 +11,7 @@ import { consensusPages } from "./consensus.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-test("docs/consensus.md and its pages are what runs say", () => {
+test("docs/learn/consensus.md and its pages match the runs", () => {
   for (const [page, text] of consensusPages()) {
     if (process.env.COTERIE_WRITE_PAGE === "1") writeFileSync(`${root}${page}`, text);
     expect(readFileSync(`${root}${page}`, "utf8"), page).toBe(text);

@@ -1,6 +1,6 @@
 /**
- * The tables “measured beside the formula” on the protocols' pages: what `coterie bench table` measures, for a few N.
- * `npm run pages -- costs` writes them anew.
+ * Checks the cost tables on the protocols' pages: the measurements of `coterie bench table`, for a few N. `npm run
+ * pages -- costs` writes them.
  *
  * @module-tag long
  */
@@ -43,16 +43,14 @@ function tableOf(name: string): string {
     .join("")}`;
 }
 
-/** What it costs, where that has a page of its own. */
+/** Returns the page with the costs of a protocol, if it has its own. */
 function pageOf(name: string): string {
-  const [page, deeper] = [`${name}.md`, `${name}/costs.md`].map((file) => join(root, "docs/protocols", file)) as [
-    string,
-    string,
-  ];
+  const page = join(root, `docs/learn/protocols/${name}.md`);
+  const deeper = join(root, `docs/internals/protocols/${name}-costs.md`);
   return existsSync(deeper) ? deeper : page;
 }
 
-/** What stands between the marks; null where there are none, or no page. */
+/** Returns the text between the marks, or null without marks or page. */
 function shownOn(name: string): string | null {
   if (!existsSync(pageOf(name))) return null;
   const text = readFileSync(pageOf(name), "utf8");
@@ -70,7 +68,7 @@ if (isWriting)
   }
 
 describe("costs on the protocols' pages", () => {
-  test.each(names)("%s: what is measured today, and it fits", (name) => {
+  test.each(names)("%s: measurements are up to date, and match the formula", (name) => {
     expect(shownOn(name)).toBe(tableOf(name));
     expect(tableOf(name)).not.toContain("**");
   });

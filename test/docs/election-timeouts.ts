@@ -1,14 +1,14 @@
 /**
- * The Raft paper's figure 16: five servers, the leader sends heartbeats to all and crashes at some time before its next ones. The
- * others have logs of different lengths, so not all of them can win. How long is there no leader?
- * Ongaro & Ousterhout, USENIX ATC 2014 (extended version), §9.3.
+ * Recreates figure 16 of the Raft paper, with five servers. The leader sends heartbeats to all servers and crashes at
+ * some time before the next ones. The other servers have logs of different lengths, so not all of them can win. The
+ * figure shows the time without a leader. Ongaro & Ousterhout, USENIX ATC 2014 (extended version), §9.3.
  */
 import type { NodeId } from "../../src/core/protocol.ts";
 import { type Random, random } from "../../src/core/random.ts";
 import { type Raft, raft } from "../../src/protocols/consensus/raft/raft.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 
-/** Election time-outs are drawn from here. */
+/** The range of election timeouts. */
 interface Timeouts {
   readonly minMs: number;
   readonly maxMs: number;
@@ -16,9 +16,9 @@ interface Timeouts {
 
 const LEADER: NodeId = 0;
 const FOLLOWERS: readonly NodeId[] = [1, 2, 3, 4];
-/** How long a message travels: fitted to the paper's figures, first of all the mean for 12–24 ms and the median for 150–155 ms. */
+/** The message delay, fitted to the paper's figures: mainly to the mean for 12–24 ms and the median for 150–155 ms. */
 export const DELAY_MS = [1.5, 6] as const;
-/** A trial is no longer than this. */
+/** The maximum duration of a trial. */
 const PATIENCE_MS = 20_000;
 
 function downtimeMs({ minMs, maxMs }: Timeouts, seed: number): number {
@@ -51,7 +51,7 @@ function downtimeMs({ minMs, maxMs }: Timeouts, seed: number): number {
       timers: [],
       journal: journalOf(byLength.indexOf(id)),
     })),
-    // The leader's last messages: it does nothing more before it crashes.
+    // These are the leader's last messages before it crashes.
     inFlight: FOLLOWERS.map((to) => ({ id: `${LEADER}-${to}`, from: LEADER, to, message: lastHeartbeat })),
   });
   for (const follower of FOLLOWERS) sim.start(follower);
@@ -62,7 +62,9 @@ function downtimeMs({ minMs, maxMs }: Timeouts, seed: number): number {
 const TERM = 1;
 const lastHeartbeat: Raft["message"] = { type: "heartbeat", term: TERM, round: 1, commitIndex: 0 };
 
-/** Of a server that has voted for the leader and has so many entries more than the one with the shortest log. */
+/**
+ * Returns the journal of a server that has voted for the leader and has this many more entries than the shortest log.
+ */
 function journalOf(more: number): Raft["record"][] {
   const entries = Array.from({ length: 1 + Math.max(0, more) }, () => ({ type: "noop" as const, term: TERM }));
   return [
@@ -82,9 +84,9 @@ function shuffled(nodes: readonly NodeId[], chance: Random): NodeId[] {
 
 const ofMs = (minMs: number, maxMs: number): Timeouts => ({ minMs, maxMs });
 
-/** More and more randomness. */
+/** Timeouts with increasing randomness. */
 const spreads = [150, 151, 155, 175, 200, 300].map((maxMs) => ofMs(150, maxMs));
-/** Shorter and shorter. */
+/** Timeouts of decreasing length. */
 const scales = [ofMs(12, 24), ofMs(25, 50), ofMs(50, 100), ofMs(100, 200)];
 
 interface Line {
@@ -95,7 +97,7 @@ interface Line {
 }
 
 export const TRIALS = 1_000;
-/** Where nothing is random a tenth of the trials is enough: so it was in the paper. */
+/** Without randomness, the number of trials is divided by this, as in the paper. */
 const FEWER = 10;
 
 function line(timeouts: Timeouts): Line {
@@ -110,7 +112,7 @@ function line(timeouts: Timeouts): Line {
   };
 }
 
-/** The figures that the paper's text names. */
+/** The figures in the paper's text. */
 export const published: readonly {
   readonly timeouts: string;
   readonly what: "median" | "mean" | "worst";
@@ -122,10 +124,10 @@ export const published: readonly {
   { timeouts: "12–24 ms", what: "worst", ms: 152 },
 ];
 
-/** How far a figure may be from the paper's. */
+/** The largest relative deviation from the paper's figures. */
 const MARGIN = 0.15;
 
-/** All lines of the figure. @throws Error if one is farther from the paper's than the margin */
+/** Returns all lines of the figure. @throws Error if one deviates from the paper's by more than the margin */
 export function figure16(): Line[] {
   const lines = [...scales, ...spreads].map(line);
   for (const { timeouts, what, ms } of published) {

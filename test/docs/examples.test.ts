@@ -1,35 +1,36 @@
-/** The examples of the docs are run as they stand, against the built package, under its own name. */
+/** Runs the examples of the docs as printed, against the built package, under its own name. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { anchors } from "../../site/anchors.ts";
 import { onFreePorts } from "../network/free-ports.ts";
 import { PATIENCE_MS } from "../patience.ts";
-import { blocks, linksOf, pages, root } from "./markdown.ts";
+import { anchors, blocks, linksOf, pages, root } from "./markdown.ts";
 
-/** Inside the package, so that `import "coterie"` means this one. */
+/** Inside the package, so that `import "coterie"` resolves to it. */
 const workshop = join(root, "build", "examples");
 
 const examples = blocks
   .filter(({ language }) => language === "ts")
   .map(({ text: code, ...place }) => ({ ...place, code }));
 
-/** As NestJS has them: these are run as users run them. */
+/** Whether the code uses decorators, as with NestJS. Such programs are run the way users run them. */
 const hasDecorators = (code: string): boolean => /^@\w/m.test(code);
-/** It reads the tsconfig.json of the folder. */
+/** The loader reads the tsconfig.json of the folder. */
 const TSX = import.meta.resolve("tsx/esm");
 
-/** What the comments behind `console.log` lines claim is printed: the text up to a colon that explains it. */
+/**
+ * Returns the expected output in the comments after `console.log` lines: the text up to a colon with an explanation.
+ */
 function printedBy(code: string): string[] {
   return [...code.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm)].map(
     (match) => (match[1] as string).split(": safety")[0] as string,
   );
 }
 
-/** Headings, as links call them, and places that a page names itself. */
+/** Returns headings in the form that links use, and anchors that a page defines itself. */
 function headingsOf(page: string): string[] {
   const text = readFileSync(join(root, page), "utf8").replaceAll(/^```.*?^```/gms, "");
   const nameOf = anchors();
@@ -45,12 +46,12 @@ describe("the docs", () => {
   });
   afterAll(() => rmSync(workshop, { recursive: true, force: true }));
 
-  test("have examples, and say what they print", () => {
+  test("have examples, and state their output", () => {
     expect(examples.map(({ page }) => page)).toContain("README.md");
     expect(examples.flatMap(({ code }) => printedBy(code)).length).toBeGreaterThan(0);
   });
 
-  test.each(examples)("$page line $line runs and prints what it says", async ({ page, line, code }) => {
+  test.each(examples)("$page line $line runs and prints the stated output", async ({ page, line, code }) => {
     const own = await onFreePorts(code);
     const ending = hasDecorators(own) ? "mts" : "mjs";
     const file = join(workshop, `${page.replaceAll(/\W/g, "-")}-${line}.${ending}`);

@@ -1,4 +1,7 @@
-/** docs/images/flp.svg is the counterexample that the checker finds today; `npm run pages -- flp` draws it anew. */
+/**
+ * Checks that docs/images/flp.svg shows the counterexample that the checker currently finds. `npm run pages -- flp`
+ * draws it.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -12,7 +15,7 @@ import { drawSvg } from "../../src/trace/picture/svg.ts";
 
 const file = fileURLToPath(new URL("../../docs/images/flp.svg", import.meta.url));
 
-test("the picture of two proposers that refuse each other for ever is what the checker finds", () => {
+test("the picture of two proposers that reject each other forever shows the checker's counterexample", () => {
   const words = { protocol: "paxos", variant: "duelling", propose: [0, 1], timers: "never", maxInFlight: 5 } as const;
   const request = requestFrom({ ...words, propose: [...words.propose] });
   const answer = answerTo(

@@ -1,4 +1,4 @@
-/** Each example of the docs is compiled here; those in `ts`, which are whole programs, are also run by examples.test.ts. */
+/** Compiles each example of the docs. examples.test.ts also runs the `ts` examples that are complete programs. */
 import { execFile } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,14 +7,14 @@ import { afterAll, expect, test } from "vitest";
 import { type Fragment, fragments, runElsewhere } from "./fragments.ts";
 import { type Block, blocks, root } from "./markdown.ts";
 
-/** Inside the package, so that `import "coterie"` means this one, as it was built. */
+/** Inside the package, so that `import "coterie"` resolves to the build. */
 const workshop = join(root, "build", "fragments");
 const programs = join(workshop, "programs");
 const examples = blocks.filter(({ language }) => language === "typescript" || language === "js");
 const compilerOptions = {
   strict: true,
   noEmit: true,
-  skipLibCheck: true, // The types of others are not ours to check.
+  skipLibCheck: true, // Ignore the types of other packages.
   target: "esnext",
   module: "nodenext",
   moduleDetection: "force",
@@ -36,7 +36,7 @@ test("each is run by another test, or is a fragment that is compiled", () => {
   expect(needless.map(({ page, begins }) => `${page}: ${begins}`)).toEqual([]);
 });
 
-/** What the compiler says of the files in a folder. */
+/** Returns the compiler's output for the files in a folder. */
 async function compiled(folder: string, options: object): Promise<string> {
   writeFileSync(
     join(folder, "tsconfig.json"),
@@ -57,13 +57,13 @@ test("the fragments compile against the types of the package", async () => {
     const { given = "", whole = (text: string) => text } = fragment;
     writeFileSync(join(workshop, nameOf(block)), `${given}${whole(block.text)}\nexport {};\n`);
   }
-  expect(await compiled(workshop, { noImplicitAny: false })).toBe(""); // Some are JavaScript.
+  expect(await compiled(workshop, { noImplicitAny: false })).toBe(""); // Some examples are JavaScript.
 });
 
 test("the programs compile as a user's would", async () => {
   mkdirSync(programs, { recursive: true });
   const whole = blocks.filter(({ language }) => language === "ts");
-  expect(whole.map(({ page }) => page)).toContain("docs/writing-protocols.md");
+  expect(whole.map(({ page }) => page)).toContain("docs/verify/own-protocol.md");
   for (const block of whole) writeFileSync(join(programs, nameOf(block)), `${block.text}\nexport {};\n`);
   expect(await compiled(programs, {})).toBe("");
 });

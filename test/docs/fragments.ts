@@ -1,15 +1,15 @@
 /**
- * Examples of the docs that are not run by themselves, since they are pieces of a program, or need a network, a framework or a server:
- * each is compiled against the types of the package, with what the page takes for granted around it.
+ * Examples of the docs that cannot run alone, because they are parts of a program, or need a network, a framework or a
+ * server. Each is compiled against the types of the package, in the context that the page assumes.
  */
 
 export interface Fragment {
   readonly page: string;
-  /** How the block begins. */
+  /** The beginning of the block. */
   readonly begins: string;
-  /** What stands before it: imports, and what the page takes for granted. */
+  /** The code before it: imports, and the context that the page assumes. */
   readonly given?: string;
-  /** The block as a program. Default: as it is. */
+  /** Turns the block into a program. By default it is unchanged. */
   readonly whole?: (block: string) => string;
 }
 
@@ -21,18 +21,19 @@ declare const id: number;
 declare const members: Record<number, string>;
 declare const dataDir: string;
 `;
+const CHARGE = "declare function charge(invoice: { token: number }): Promise<void>;\n";
 
 /** Pages whose `js` examples other tests run, from the packed tarball. */
 export const runElsewhere: Readonly<Record<string, string>> = {
-  "docs/engines/etcd.md": "test/engines/real/docs-examples.ts",
-  "docs/engines/nats.md": "test/engines/real/docs-examples.ts",
-  "docs/engines/postgresql.md": "test/engines/real/docs-examples.ts",
-  "docs/engines/redis.md": "test/engines/real/docs-examples.ts",
-  "docs/engines/zookeeper.md": "test/engines/real/docs-examples.ts",
-  "docs/first-cluster.md": "test/package/first-cluster.test.ts",
+  "docs/guide/engines/etcd.md": "test/engines/real/docs-examples.ts",
+  "docs/guide/engines/nats.md": "test/engines/real/docs-examples.ts",
+  "docs/guide/engines/postgresql.md": "test/engines/real/docs-examples.ts",
+  "docs/guide/engines/redis.md": "test/engines/real/docs-examples.ts",
+  "docs/guide/engines/zookeeper.md": "test/engines/real/docs-examples.ts",
+  "docs/guide/getting-started.md": "test/package/first-cluster.test.ts",
 };
 
-/** What stands before and after the line that says that something is left out. */
+/** Splits the code at the line that marks omitted code. */
 const halves = (block: string): [before: string, after: string] => {
   const [before = "", ...after] = block.split(/^\/\/ …$/m);
   return [before, after.join("\n")];
@@ -40,21 +41,54 @@ const halves = (block: string): [before: string, after: string] => {
 
 export const fragments: readonly Fragment[] = [
   {
-    page: "docs/channels.md",
+    page: "docs/guide/channels.md",
     begins: "for await (const { view, members, state }",
     given: `import type { Channel } from "coterie";\ndeclare const room: Channel<string>;\n`,
   },
-  { page: "docs/clients.md", begins: 'import { connect } from "coterie"' },
+  { page: "docs/guide/clients.md", begins: 'import { connect } from "coterie"' },
   {
-    page: "docs/ip-multicast.md",
+    page: "docs/guide/engines.md",
+    begins: 'import { join } from "coterie"',
+    given: "declare function charge(invoice: { token: number; signal: AbortSignal }): Promise<void>;\n",
+  },
+  {
+    page: "docs/guide/migrate/advisory-locks.md",
+    begins: "await connection.query(",
+    given: `${MEMBER}${CHARGE}declare const connection: { query(text: string, values: unknown[]): Promise<unknown> };\n`,
+  },
+  {
+    page: "docs/guide/migrate/etcd-curator.md",
+    begins: "await etcd.lock(",
+    given: `${MEMBER}${CHARGE}declare const etcd: { lock(name: string): { do<T>(work: () => Promise<T>): Promise<T> } };\n`,
+  },
+  {
+    page: "docs/guide/migrate/redlock.md",
+    begins: "await redlock.using(",
+    given: `${MEMBER}${CHARGE}declare const redlock: {
+  using<T>(resources: string[], duration: number, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+};
+`,
+  },
+  {
+    page: "docs/guide/ip-multicast.md",
     begins: "const member = await join({",
     given: `${JOINING}declare const tls: "off";\n`,
-    // Who has no key is told so when it joins.
+    // join() rejects a missing key, so pass an empty one.
     whole: (block) => block.replace("process.env.MULTICAST_KEY", 'process.env.MULTICAST_KEY ?? ""'),
   },
-  { page: "docs/membership.md", begins: "await join({", given: `import { join } from "coterie";\n` },
   {
-    page: "docs/metrics.md",
+    page: "docs/index.md",
+    begins: 'import { join } from "coterie"',
+    given: `declare const id: number;
+declare const members: Record<number, string>;
+declare function writeReport(lead: { token: number; signal: AbortSignal }): Promise<void>;
+`,
+  },
+  { page: "docs/operate/cluster.md", begins: 'import { join } from "coterie"' },
+  { page: "docs/operate/deploy.md", begins: 'import { discover, join } from "coterie"' },
+  { page: "docs/operate/membership.md", begins: "await join({", given: `import { join } from "coterie";\n` },
+  {
+    page: "docs/operate/monitoring.md",
     begins: 'import { trace } from "@opentelemetry/api"',
     given: `declare const id: number;
 declare const members: Record<number, string>;
@@ -63,20 +97,27 @@ declare function charge(invoice: { token: number }): Promise<void>;
 `,
   },
   {
-    page: "docs/operating.md",
+    page: "docs/operate/monitoring.md",
     begins: "admin: {",
     given: `import type { JoinOptions } from "coterie";\n`,
     whole: (block) => `export const options: Pick<JoinOptions, "admin"> = {\n${block}};\n`,
   },
-  { page: "docs/services.md", begins: "await using lock", given: MEMBER },
+  { page: "docs/guide/mutex.md", begins: "await using lock", given: MEMBER },
   {
-    page: "docs/services.md",
+    page: "docs/guide/election.md",
+    begins: 'await member.election("scheduler")',
+    given: `${MEMBER}import { setTimeout as sleep } from "node:timers/promises";
+declare function runDueJobs(job: { token: number }): Promise<void>;
+`,
+  },
+  {
+    page: "docs/guide/election.md",
     begins: "for await (const { leader, token }",
     given: `${MEMBER}declare const signal: AbortSignal;\n`,
   },
-  { page: "docs/services.md", begins: "const election = member.election", given: MEMBER },
+  { page: "docs/guide/election.md", begins: "const election = member.election", given: MEMBER },
   {
-    page: "docs/testing.md",
+    page: "docs/guide/testing.md",
     begins: "const world = simulate({",
     given: `import type { Member } from "coterie";
 import { simulate } from "coterie/testing";
@@ -86,9 +127,9 @@ declare const archive: { reports: string[] };
 declare function writeReports(member: Member, into: object, sleep: (ms: number) => Promise<unknown>): Promise<void>;
 `,
   },
-  { page: "docs/timing.md", begins: "const member = await join(", given: JOINING },
+  { page: "docs/operate/timing.md", begins: "const member = await join(", given: JOINING },
   {
-    page: "docs/writing-protocols.md",
+    page: "docs/verify/own-protocol.md",
     begins: "type Counter = {",
     given: `import type { Protocol, RequestId } from "coterie/core";\n`,
     whole(block) {
@@ -98,7 +139,7 @@ declare function writeReports(member: Member, into: object, sleep: (ms: number) 
     },
   },
   {
-    page: "docs/writing-protocols.md",
+    page: "docs/verify/own-protocol.md",
     begins: "const order = signed(",
     given: `import { isGenuine, oneOf, sign, signed } from "coterie/core";\n`,
     whole(block) {
@@ -112,7 +153,7 @@ ${rest.join("\n")}}
     },
   },
   {
-    page: "docs/writing-protocols.md",
+    page: "docs/verify/own-protocol.md",
     begins: "type Votes = {",
     given: `import { boolean, entriesIn, type PerNode, perNode } from "coterie/core";\n`,
     whole(block) {

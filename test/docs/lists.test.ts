@@ -1,7 +1,7 @@
 /**
- * Lists of algorithms on pages that people write: README.md has a row for each family, made from the registry, and a new
- * algorithm's row in docs/algorithms.md is made from its header; docs/tours.md has a row for each tour of the laboratory.
- * `npm run pages -- lists` writes them.
+ * Checks lists on hand-written pages. README.md has a row for each family, generated from the registry.
+ * docs/learn/algorithms.md has a row for each algorithm, generated from its header if it is new. docs/learn/tours.md
+ * has a row for each tour of the laboratory. `npm run pages -- lists` writes them.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ import { tours } from "../../studio/src/laboratory/tours/tours.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const END = "<!-- end -->\n";
 
-/** Between its marks on a page stands a list; it is written anew where that is asked for. */
+/** Checks the list between its marks on a page, and writes it on request. */
 function holdsList(page: string, begin: string, list: string): void {
   const file = `${root}${page}`;
   const text = readFileSync(file, "utf8");
@@ -36,8 +36,8 @@ const titles: Readonly<Record<(typeof families)[number], string>> = {
 function list(): string {
   const rows = families.map((folder) => {
     const own = protocolNames.filter((name) => protocolNamed(name).family.name === titles[folder]).sort();
-    const links = own.map((name) => `[\`${name}\`](docs/protocols/${name}.md)`).join(", ");
-    return `| [${titles[folder]}](docs/families/${folder}.md) | ${links} |\n`;
+    const links = own.map((name) => `[\`${name}\`](docs/learn/protocols/${name}.md)`).join(", ");
+    return `| [${titles[folder]}](docs/learn/families/${folder}.md) | ${links} |\n`;
   });
   return `| family | algorithms |\n|---|---|\n${rows.join("")}`;
 }
@@ -46,7 +46,7 @@ test("README.md lists every algorithm of the registry, by family", () => {
   holdsList("README.md", "<!-- algorithms -->\n", list());
 });
 
-test("docs/tours.md lists every tour of the laboratory, with what its runs are of", () => {
+test("docs/learn/tours.md lists every tour of the laboratory, with the protocols of its runs", () => {
   const texts = JSON.parse(readFileSync(`${root}studio/src/laboratory/tours/texts.json`, "utf8"));
   const protocolOf = (scenario: string): string =>
     /^protocol: *(\S+)/m.exec(readFileSync(`${root}scenarios/${scenario}.yaml`, "utf8"))?.[1] ?? "";
@@ -56,13 +56,16 @@ test("docs/tours.md lists every tour of the laboratory, with what its runs are o
     return `| **${texts[`${name}.title`]}** | ${texts[`${name}.about`]} | ${links} | \`#/tour?tour=${name}\` |\n`;
   });
   holdsList(
-    "docs/tours.md",
+    "docs/learn/tours.md",
     "<!-- tours -->\n",
     `| tour | what it shows | algorithms | link |\n|---|---|---|---|\n${rows.join("")}`,
   );
 });
 
-/** What a header says under a word, up to the end of its first sentence; sentences have names such as ME1 in front. */
+/**
+ * Returns a header's text for a keyword, up to the end of its first sentence. Sentences may begin with names such as
+ * ME1.
+ */
 function saidUnder(word: string, header: string): string {
   const text = new RegExp(`^ \\* ${word} {2,}(.*(?:\\n \\* {4,}.*)*)`, "m").exec(header)?.[1] ?? "";
   const [first = ""] = text.replaceAll(/\n \* +/g, " ").split(/(?<=\.)\s/);
@@ -81,8 +84,8 @@ function rowOf(name: string): string {
   return `| [\`${name}\`](protocols/${name}.md) | ${protocolNamed(name).summary} | ${safety}; ${liveness} | ${assumes} | ${cost} |`;
 }
 
-test("docs/algorithms.md: no row is as `coterie new` wrote it", () => {
-  const page = `${root}docs/algorithms.md`;
+test("docs/learn/algorithms.md: no row is still as `coterie new` wrote it", () => {
+  const page = `${root}docs/learn/algorithms.md`;
   const generic = /^\| \[`([^`]+)`\].*\| what it guarantees \| what it assumes \| what it costs \|$/gm;
   if (process.env.COTERIE_WRITE_PAGE === "1")
     writeFileSync(
@@ -92,8 +95,8 @@ test("docs/algorithms.md: no row is as `coterie new` wrote it", () => {
   expect(readFileSync(page, "utf8").match(generic)).toBeNull();
 });
 
-test("a row is what the header says first", () => {
+test("a row contains the first sentences of the header", () => {
   expect(rowOf("raymond")).toBe(
-    "| [`raymond`](protocols/raymond.md) | on a tree, requests go towards the one token, and it comes back the same way | at most one node is inside; every request is granted | no crashes; reliable links, in any order; a node that is inside leaves | 2d messages per entry, d the distance to the privilege: none where it is, twice the diameter at worst |",
+    "| [`raymond`](protocols/raymond.md) | on a tree, requests travel toward the token, which returns along the same path | at most one node is inside; every request is granted | no crashes; reliable links, in any order; no node stays inside forever | 2d messages per entry, where d is the distance to the privilege: none at the node that has it, and twice the diameter at worst |",
   );
 });

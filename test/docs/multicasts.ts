@@ -1,4 +1,7 @@
-/** The table of multicasts: what they cost in the simulator, and what the checker finds of their orders and of agreement. */
+/**
+ * Creates the table of multicasts: their costs in the simulator, and the checker's verdicts on their orders and on
+ * agreement.
+ */
 import { type Cost, type Figure, measured } from "../../bench/table/cost.ts";
 import { multicastCosts } from "../../bench/table/multicast.ts";
 import { type ExploreOptions, explore } from "../../src/check/explore.ts";
@@ -20,7 +23,7 @@ import { evenly } from "../../src/protocols/multicast/ip-multicast/vocabulary.ts
 interface Row {
   readonly name: string;
   readonly protocol: Protocol<Vocabulary>;
-  /** Whether it has no end, and is bounded as the registry bounds it. */
+  /** Whether runs of the protocol do not end, so they are bounded as in the registry. */
   readonly isEndless: boolean;
   readonly unit: Cost["unit"];
   readonly what: string;
@@ -29,10 +32,10 @@ interface Row {
 const messages = { unit: "messages", what: "a multicast" } as const;
 const datagrams = { unit: "datagrams", what: "a multicast, until all have delivered" } as const;
 
-/** Ask again at even intervals: runs repeat themselves. */
+/** Options with evenly spaced retries, so that runs repeat states. */
 const options: Readonly<Record<string, object>> = { "ip-multicast": evenly };
 
-/** All that answer from rest; of a group with views the page of `view-synchrony` tells. */
+/** All multicasts that can be used from idle. The page of `view-synchrony` covers groups with views. */
 const rows: readonly Row[] = protocolNames.flatMap((name) => {
   const { family, node, mustStart, check } = protocolNamed(name);
   if (family.name !== "multicast" || mustStart) return [];
@@ -62,7 +65,7 @@ function costOf(protocol: string, what: string, unit: Cost["unit"]): string {
 
 type Setting = Partial<ExploreOptions<Vocabulary>>;
 
-/** Three members over links without order; some are asked to send. */
+/** Returns the verdict for three members over links without order. Some members send. */
 function verdictOf({ protocol, isEndless }: Row, property: Property<MulticastWorkload>, setting: Setting): string {
   const used = multicastWithWorkload(protocol, [property]) as unknown as Protocol<Vocabulary>;
   const properties = used.properties.filter(({ name }) => name === `workload: ${property.name}`);
@@ -71,7 +74,7 @@ function verdictOf({ protocol, isEndless }: Row, property: Property<MulticastWor
   const found = explore<Vocabulary>({ ...system, ...bounds, ...setting, properties, maxStates: MAX_STATES });
   const states = number.format(found.states);
   if (found.verdict === "violated") return `**no**: ${found.path.length} steps`;
-  if (!isReached(found.reach, "delivered")) throw new Error("nothing was delivered: the search says nothing of it");
+  if (!isReached(found.reach, "delivered")) throw new Error("nothing was delivered, so the search shows nothing");
   return found.verdict === "holds" ? `yes: ${states} states` : `none found in ${states} states`;
 }
 
@@ -80,7 +83,10 @@ const asking =
   (node: number): never[] =>
     times[node] === undefined ? [] : ([family.ask(node, times[node])] as never[]);
 
-/** Enough to break the order: 0 sends two messages; and 1 sends one, too; each sends one. */
+/**
+ * The messages that can break each order. For FIFO, node 0 sends two messages. For causal order, node 1 sends one as
+ * well. For total order, each node sends one.
+ */
 const settings = { fifo: { asks: asking(2) }, causal: { asks: asking(2, 1) }, total: { asks: asking(1, 1) } };
 const struck: Setting = { asks: asking(1), crashes: 1, withinStep: true };
 
@@ -112,10 +118,14 @@ const head = [
 
 export const multicastSection = (): string => `## Multicast
 
-One message to all ${NODES} members, and the time until the last of them has delivered it. Orders are looked for over links that keep none: in C4 one node sends two messages, in C5 another one sends one besides, in C6 two nodes send one each.
-Agreement: what anybody delivers who does not crash everybody delivers who does not. On the right with one crash at any point, in the middle of sending included (\`--within-step\`).
+The costs are for one message to all ${NODES} members, and the time until the last member has delivered it. Orders are checked on links without an order. For C4
+one node sends two messages, for C5 another node sends one more, and for C6 two nodes send one each.
+
+Agreement: if one correct node delivers a message, all correct nodes do. The last column adds one crash at any point, also between two sends of one step
+(\`--within-step\`).
 
 ${table([head, head.map(() => "---"), ...rows.map(cells)])}
-[\`basic-multicast\`](protocols/basic-multicast.md) is what \`fifo\`, \`causal\` and \`isis\` send by here, and a sender that crashes half-way breaks them as it breaks that. \`ip-multicast\` is explored with three messages on their way at most; where all
-speak it needs no message for its acknowledgements. What becomes of the orders when members crash and the group changes is the business of a carrier with views: [\`view-synchrony\`](protocols/view-synchrony.md).
+Here \`fifo\`, \`causal\` and \`isis\` run on [\`basic-multicast\`](protocols/basic-multicast.md), so a sender that crashes while it sends breaks agreement in all of
+them. \`ip-multicast\` is explored with at most three messages in flight. If all members send, its acknowledgements need no messages of their own. To keep the
+orders when members crash and the group changes, use a lower layer with views: [\`view-synchrony\`](protocols/view-synchrony.md).
 `;

@@ -1,4 +1,7 @@
-/** The tables of options on the pages of protocols are those that the algorithms declare. `npm run pages -- options` writes them. */
+/**
+ * Checks that the tables of options on the pages of protocols match the algorithms' declarations. `npm run pages --
+ * options` writes them.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -6,7 +9,7 @@ import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 import { type DeclaredOption, declaredOptions, rangeText } from "../../src/protocols/options.ts";
 import { pages, root } from "./markdown.ts";
 
-/** `<!-- options: raft part=log -->`, and `variant=NAME` for a form of the algorithm. */
+/** Matches marks such as `<!-- options: raft part=log -->`, with `variant=NAME` for a form of the algorithm. */
 const TABLE = /(<!-- options: (\S+)(?: part=(\S+))?(?: variant=(\S+))? -->\n)(.*?)(<!-- end -->)/gs;
 
 function tableOf(protocol: string, part = "", variant = ""): string {
@@ -24,7 +27,7 @@ const defaultText = ({ default: preset }: DeclaredOption): string =>
     ? preset.toLocaleString("en-US")
     : `\`${typeof preset === "string" ? preset : JSON.stringify(preset)}\``;
 
-/** With the values of a choice, and the bounds of a number that are not obvious. */
+/** Returns the meaning of an option, with the values of a choice, or the bounds of a number if they are not obvious. */
 function meaning({ shape, range, help }: DeclaredOption): string {
   if (shape.kind === "oneOf") return `${shape.values.map((value) => `\`${value}\``).join(" or ")}: ${help}`;
   const isObvious = range.max === undefined && range.below === undefined;
@@ -46,7 +49,7 @@ test.each(withTables)("$page lists the options that the algorithm declares", ({ 
   expect(readFileSync(join(root, page), "utf8")).toBe(written(text));
 });
 
-/** Parts of every algorithm of a family, on the page of the family or of another protocol. */
+/** Parts of every algorithm of a family, documented on the page of the family or of another protocol. */
 const SHARED = new Set(["workload", "client", "machine", "detector"]);
 
 test("every algorithm with options of its own has a table of them", () => {

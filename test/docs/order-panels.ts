@@ -1,4 +1,7 @@
-/** One scenario under several orders of delivery, side by side in one picture: a panel for each, with a common axis of time. */
+/**
+ * Draws one scenario under several orders of delivery, side by side in one picture: a panel for each, with a common
+ * time axis.
+ */
 import type { NodeId } from "../../src/core/protocol.ts";
 import type { Scenario } from "../../src/experiment/scenario/index.ts";
 import { textWidth } from "../../src/trace/picture/boxes.ts";
@@ -17,22 +20,22 @@ const LANE_PITCH = 46;
 const AXIS_PX = 34;
 const FIRST_PX = 14;
 const PX_PER_MS = 0.6;
-/** Between two moments. */
+/** The minimum distance between two moments. */
 const LEAST_PX = 8;
-/** Longer silences are cut out of the axis, and leave so much room. */
+/** The shortest silence that is cut out of the axis. */
 const SILENCE_MS = 55;
 const CUT_PX = 30;
-/** Two deliveries at one node stand at least so far apart. */
+/** The minimum distance between two deliveries at one node. */
 const DELIVERY_PX = 29;
 const BAR_PITCH = 5;
 const ORDERS: readonly Order[] = ["FIFO", "causal", "total"];
-/** Of messages, by the first letter of their name. */
+/** The color of a message, by the first letter of its name. */
 const COLOURS = ["#1f5fa8", "#a8431a", "#7a3a9c", "#1d6d78"];
 
 interface Axis {
-  /** Where what happens at a time stands. */
+  /** The position of each time. */
   readonly moments: ReadonlyMap<number, number>;
-  /** Where time is left out. */
+  /** The positions where time is left out. */
   readonly cuts: readonly number[];
   readonly width: number;
 }
@@ -41,7 +44,7 @@ const xOf = ({ moments }: Axis, at: number): number => moments.get(at) ?? 0;
 
 interface Stage {
   readonly axis: Axis;
-  /** Of all panels. */
+  /** The right edge of all panels. */
   readonly right: number;
   readonly nodes: readonly NodeId[];
   nameOf(id: string): string;
@@ -71,8 +74,8 @@ export function drawOrderPanels(scenario: Scenario): string {
 }
 
 /**
- * Later is never left of earlier, and what is delivered has room for its name; within that distances are true to time, unless
- * nothing happens for long.
+ * Creates the axis. Later times are never left of earlier ones, and deliveries have space for their names. Otherwise
+ * distances are true to scale, except for long silences.
  */
 function axisOf({ sent, deliveries }: OrderRun): Axis {
   const times = [...sent.map(({ at }) => at), ...deliveries.flatMap(({ at, receivedAt }) => [at, receivedAt])];
@@ -142,7 +145,9 @@ function heading({ protocol, kept, wrong, different }: OrderRun, { nameOf }: Sta
 
 const capitalised = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
-/** "node 3 delivers F2 before F1, C2 before C1"; nodes that do the same share their words. */
+/**
+ * Returns text such as "node 3 delivers F2 before F1, C2 before C1". Nodes with the same deviations share their text.
+ */
 function listed(found: readonly Inversion[], nameOf: (id: string) => string): string {
   const byNode = new Map<NodeId, string[]>();
   for (const { node, first, second } of found)
@@ -160,7 +165,7 @@ function listed(found: readonly Inversion[], nameOf: (id: string) => string): st
     .join("; ");
 }
 
-/** From the sending to the reception. */
+/** Draws the line from the sending to the reception. */
 function wayShape({ id, node, receivedAt }: Delivery, { sent }: OrderRun, stage: Stage): string {
   const source = sent.find((each) => each.id === id);
   if (source === undefined || source.node === node) return "";
@@ -169,7 +174,7 @@ function wayShape({ id, node, receivedAt }: Delivery, { sent }: OrderRun, stage:
   return `<path class="way" stroke="${stage.colourOf(id)}" d="M${round(x1)} ${y1}L${round(x2)} ${y2}"/>`;
 }
 
-/** From the reception to the delivery, one below the other. */
+/** Draws the bars from the reception to the delivery, one below the other. */
 function barShapes({ deliveries }: OrderRun, node: NodeId, { axis, colourOf, ...stage }: Stage): string[] {
   const y = laneY({ axis, colourOf, ...stage }, node);
   const rows: number[] = [];

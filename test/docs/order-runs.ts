@@ -1,4 +1,7 @@
-/** One scenario under several orders of delivery: who sent, received and delivered what when, and which order was kept. */
+/**
+ * Runs one scenario under several orders of delivery: when each node sent, received and delivered each message, and
+ * which order was kept.
+ */
 import type { NodeId } from "../../src/core/protocol.ts";
 import { asVariant, runScenario, type Scenario } from "../../src/experiment/scenario/index.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
@@ -9,12 +12,12 @@ export interface OrderRun {
   readonly protocol: string;
   readonly sent: readonly Sent[];
   readonly deliveries: readonly Delivery[];
-  /** Earlier first: which message happened before which. */
+  /** Pairs of messages in happened-before order, with the earlier message first. */
   readonly related: readonly Pair[];
   readonly kept: Readonly<Record<Order, boolean>>;
-  /** At a node: a message that it delivered after one that must not come before it. */
+  /** For each node: a message that it delivered after one that must follow it. */
   readonly wrong: readonly Inversion[];
-  /** At a node: two messages that it delivered otherwise than the first node, though neither happened before the other. */
+  /** For each node: two concurrent messages that it delivered in a different order than the first node. */
   readonly different: readonly Inversion[];
 }
 
@@ -23,7 +26,7 @@ export type Pair = readonly [earlier: string, later: string];
 
 export interface Inversion {
   readonly node: NodeId;
-  /** As it was delivered there. */
+  /** The message that was delivered first. */
   readonly first: string;
   readonly second: string;
 }
@@ -34,7 +37,7 @@ export interface Sent {
   readonly at: number;
 }
 
-/** `receivedAt`: of one's own message, when it was sent. */
+/** For a node's own message, `receivedAt` is the time when it was sent. */
 export interface Delivery {
   readonly id: string;
   readonly node: NodeId;
@@ -58,7 +61,7 @@ function orderRun(protocol: string, entries: readonly TraceEntry[]): OrderRun {
   const deliveries: Delivery[] = [];
   const related = new Map<string, Pair>();
   const known = new Map<NodeId, string[]>();
-  /** Of each message on its way: what it carries to its receiver. */
+  /** For each message in transit: the payload that it carries. */
   const carried = new Map<string, string>();
   const receivedAt = new Map<string, number>();
   const know = (node: NodeId, id: string): void => void known.set(node, [...(known.get(node) ?? []), id]);

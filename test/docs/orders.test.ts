@@ -1,6 +1,6 @@
 /**
- * The order demonstration: one scenario under every order of delivery, and the picture that shows them side by side.
- * `npm run pages -- orders` draws it anew.
+ * Checks the order demonstration: one scenario under every order of delivery, and the picture that shows them side by
+ * side. `npm run pages -- orders` draws it.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -16,7 +16,7 @@ const { scenario } = parseScenario(readFileSync(pathOf(file), "utf8"), file);
 
 if (process.env.COTERIE_WRITE_PAGE === "1") writeFileSync(pathOf(image), drawOrderPanels(scenario));
 
-test("every order keeps what it promises, and nothing else", () => {
+test("every order keeps its promises, and no others", () => {
   const kept = orderRuns(scenario).map((run) => [
     run.protocol,
     Object.entries(run.kept).flatMap(([order, isKept]) => (isKept ? [order] : [])),
@@ -31,7 +31,7 @@ test("every order keeps what it promises, and nothing else", () => {
   ]);
 });
 
-test("what goes wrong is what the scenario says", () => {
+test("violations of each order match the scenario", () => {
   const wrong = orderRuns(scenario).map((run) => [
     run.protocol,
     run.wrong.map(({ node, first, second }) => `${node}: ${scenario.labels[first]} ${scenario.labels[second]}`),
@@ -46,7 +46,7 @@ test("what goes wrong is what the scenario says", () => {
   });
 });
 
-test("whoever has not the total order delivers T1 and T2 otherwise than others", () => {
+test("without total order, nodes deliver T1 and T2 in different orders", () => {
   for (const run of orderRuns(scenario)) {
     const pairs = run.different.map(({ first, second }) => [scenario.labels[first], scenario.labels[second]]);
     if (run.kept.total) expect(pairs).toEqual([]);
@@ -54,10 +54,12 @@ test("whoever has not the total order delivers T1 and T2 otherwise than others",
   }
 });
 
-test("the picture is as it is drawn today, and stands on the pages that speak of it", () => {
+test("the picture is up to date, and appears on the pages that refer to it", () => {
   expect(existsSync(pathOf(image))).toBe(true);
   expect(readFileSync(pathOf(image), "utf8")).toBe(drawOrderPanels(scenario));
-  expect(readFileSync(pathOf("docs/multicast.md"), "utf8")).toContain("(images/order-demonstration.svg)");
+  expect(readFileSync(pathOf("docs/learn/multicast.md"), "utf8")).toContain("(../images/order-demonstration.svg)");
   for (const name of [scenario.protocol, ...Object.keys(scenario.variants)])
-    expect(readFileSync(pathOf(`docs/protocols/${name}.md`), "utf8")).toContain("(../images/order-demonstration.svg)");
+    expect(readFileSync(pathOf(`docs/learn/protocols/${name}.md`), "utf8")).toContain(
+      "(../../images/order-demonstration.svg)",
+    );
 });

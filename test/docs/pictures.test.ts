@@ -1,6 +1,6 @@
 /**
- * The pictures on the protocols' pages: each is drawn from a scenario that the page names, and is the one that is drawn
- * today. `npm run pages -- pictures` draws them anew.
+ * Checks that the pictures on the protocols' pages are up to date. Each is drawn from a scenario that the page names.
+ * `npm run pages -- pictures` draws them.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -15,11 +15,11 @@ import { drawSvg } from "../../src/trace/picture/svg.ts";
 import { vectorClocks } from "../../src/trace/steps.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const pages = "docs/protocols";
+const pages = "docs/learn/protocols";
 const images = "docs/images/protocols";
 const isWriting = process.env.COTERIE_WRITE_PAGE === "1";
 
-/** `<!-- picture: scenarios/NAME.yaml to=100 hide=alive,beat -->`, and below it the picture. */
+/** Matches `<!-- picture: scenarios/NAME.yaml to=100 hide=alive,beat -->` and the picture below it. */
 const MARK =
   /^<!-- picture: (?<scenario>scenarios\/\S+\.yaml)(?<words>(?: \S+=\S+)*) -->\n(?<shown>!\[[^\]]*\]\([^)]*\)\n)?/gm;
 
@@ -35,7 +35,8 @@ const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
 const nameOf = (scenario: string): string => basename(scenario, ".yaml");
 const imageOf = (scenario: string): string => `${images}/${nameOf(scenario)}.svg`;
 const titleOf = (scenario: string): string => parseScenario(textOf(scenario), scenario).scenario.name;
-const lineOf = (scenario: string): string => `![${titleOf(scenario)}](../images/protocols/${nameOf(scenario)}.svg)\n`;
+const lineOf = (scenario: string): string =>
+  `![${titleOf(scenario)}](../../images/protocols/${nameOf(scenario)}.svg)\n`;
 
 function marksOf(page: string): Mark[] {
   return [...textOf(page).matchAll(MARK)].map(({ groups }) => {
@@ -81,7 +82,7 @@ function drawn({ scenario: file, selection }: Mark): string {
 }
 
 const files = readdirSync(join(root, pages))
-  .filter((file) => file.endsWith(".md")) // What is deeper, in folders, has no pictures of scenarios.
+  .filter((file) => file.endsWith(".md")) // Pages in subfolders have no pictures of scenarios.
   .map((file) => `${pages}/${file}`);
 const marks = files.flatMap(marksOf);
 
@@ -104,14 +105,14 @@ describe("pictures on the protocols' pages", () => {
     expect(marksOf(`${pages}/${name}.md`)).not.toEqual([]);
   });
 
-  test.each(marks)("$page: $scenario is as it is drawn today", (mark) => {
+  test.each(marks)("$page: $scenario is up to date", (mark) => {
     const [shown] = marksOf(mark.page).filter(({ scenario }) => scenario === mark.scenario);
     expect(shown?.shown).toBe(lineOf(mark.scenario));
     expect(existsSync(join(root, imageOf(mark.scenario)))).toBe(true);
     expect(textOf(imageOf(mark.scenario))).toBe(drawn(mark));
   });
 
-  test("there are no others", () => {
+  test("no other pictures exist", () => {
     const wanted = new Set(marks.map(({ scenario }) => basename(imageOf(scenario))));
     expect(readdirSync(dirname(join(root, imageOf("x.yaml")))).filter((file) => !wanted.has(file))).toEqual([]);
   });

@@ -1,6 +1,7 @@
 /**
- * The pictures of pages in README and docs: the laboratory, one protocol of each family, wide and on a phone, light and dark;
- * and the live page of two real clusters. `npm run screenshots` takes them anew; with names, those.
+ * Takes the screenshots for README and docs: the laboratory with one protocol of each family, wide and on a phone,
+ * light and dark, and the live page of two real clusters. `npm run screenshots` takes all of them, or those with the
+ * given names.
  */
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -56,17 +57,17 @@ async function ofLaboratory(browser: Browser, url: string, { image, hash, scheme
     await settled(page);
     await page.waitForFunction(`document.querySelector(".view canvas")?.picture !== undefined`);
   } else await page.waitForSelector(hash.startsWith("#/check") ? '[data-testid="counterexample"] canvas' : "article");
-  // What is drawn with the next frame is drawn by the second one after it.
+  // A drawing that is scheduled for the next frame is complete in the second one.
   await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
   await save(browser, `laboratory/${image}`, await page.screenshot());
   await page.close();
 }
 
-/** Below the legend. */
+/** The margin below the legend. */
 const MARGIN_PX = 24;
-/** Until the beginning is off the part of the diagram that is shown. */
+/** The time until the beginning has left the visible part of the diagram. */
 const SETTLES_MS = 8_000;
-/** What is zoomed to has arrived, and the log tells of it. */
+/** The time until the zoomed events have arrived, and the log reports them. */
 const ARRIVES_MS = 2_000;
 
 async function opened(browser: Browser, cluster: ClusterUnderTest): Promise<Page> {
@@ -87,7 +88,7 @@ async function ofLivePage(browser: Browser, page: Page, image: string): Promise<
   await save(browser, image, await page.screenshot({ clip: { x: 0, y: 0, width: WIDE.width, height } }));
 }
 
-/** Five processes; the leader is killed, and the next one is elected. */
+/** Shows five processes. The leader is killed, and the next one is elected. */
 async function election(browser: Browser, image: string): Promise<void> {
   const cluster = await ClusterUnderTest.up("--nodes", "5", "--protocol", "bully");
   const page = await opened(browser, cluster);
@@ -98,7 +99,10 @@ async function election(browser: Browser, image: string): Promise<void> {
   await ofLivePage(browser, page, image);
 }
 
-/** Two send at nearly the same time; then one node is paused and another sends, which all others hold back. */
+/**
+ * Shows two nodes that send at nearly the same time. Then one node is paused, a different one sends, and all others
+ * hold that message back.
+ */
 async function multicast(browser: Browser, image: string): Promise<void> {
   const cluster = await ClusterUnderTest.up("--nodes", "4", "--protocol", "isis");
   const page = await opened(browser, cluster);

@@ -1,19 +1,19 @@
-/** A picture of a page in at most 256 colours: a quarter of the bytes. */
+/** Reduces a picture of a page to at most 256 colors, which saves three quarters of the bytes. */
 import { crc32, deflateSync } from "node:zlib";
 import type { Browser } from "playwright-core";
 
 interface Indexed {
   readonly width: number;
   readonly height: number;
-  /** Red, green and blue of each colour. */
+  /** Red, green and blue of each color. */
   readonly palette: readonly number[];
-  /** For each pixel its colour's place in the palette, in base 64. */
+  /** For each pixel: the index of its color in the palette, in base 64. */
   readonly pixels: string;
 }
 
 /**
- * In the page, which can decode pictures. Colours are told apart by five bits each; the 256 most frequent are kept, and
- * each other one becomes the nearest of them.
+ * Runs in the page, which can decode pictures. Colors are distinguished by five bits per channel. The 256 most frequent
+ * ones are kept, and each other color is replaced by the nearest of them.
  */
 const INDEXED = `async (base64) => {
   const blob = await (await fetch("data:image/png;base64," + base64)).blob();
@@ -47,7 +47,10 @@ const INDEXED = `async (base64) => {
   return { width, height, palette: palette.flat(), pixels: btoa(text) };
 }`;
 
-/** @param png any that the browser can decode. @returns the same with a palette */
+/**
+ * @param png a PNG that the browser can decode
+ * @returns the same picture with a palette
+ */
 export async function smallPng(browser: Browser, png: Buffer): Promise<Buffer> {
   const page = await browser.newPage();
   try {
@@ -67,7 +70,7 @@ function encoded({ width, height, palette, pixels }: Indexed): Buffer {
   header.writeUInt32BE(height, 4);
   header.set([BITS_EACH, WITH_PALETTE], 8);
   const places = Buffer.from(pixels, "base64");
-  // Each row begins with its filter: none.
+  // Each row begins with its filter type: none.
   const rows = Buffer.alloc((width + 1) * height);
   for (let row = 0; row < height; row++) places.copy(rows, row * (width + 1) + 1, row * width, (row + 1) * width);
   return Buffer.concat([

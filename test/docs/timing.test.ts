@@ -1,12 +1,15 @@
-/** The tables of docs/timing.md are what members in virtual time do today. `npm run pages -- timing` writes them anew. */
+/**
+ * Checks that the tables of docs/operate/timing.md match members in virtual time. `npm run pages -- timing` writes
+ * them.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { crashTable, keptAfter, SEEDS, stallTable } from "./timing.ts";
 
-const file = fileURLToPath(new URL("../../docs/timing.md", import.meta.url));
+const file = fileURLToPath(new URL("../../docs/operate/timing.md", import.meta.url));
 
-/** The page with this table between the marks of that name. */
+/** Returns the page with this table between the marks of that name. */
 function withTable(page: string, name: string, table: string): string {
   const [begin, end] = [`<!-- ${name} -->\n`, `<!-- end of ${name} -->`];
   const [from, to] = [page.indexOf(begin) + begin.length, page.indexOf(end)];
@@ -15,7 +18,7 @@ function withTable(page: string, name: string, table: string): string {
   return `${page.slice(0, from)}${table}${page.slice(to)}`;
 }
 
-test("docs/timing.md says what each timing survives, and what a crash costs", {
+test("docs/operate/timing.md has the tolerated pauses and the cost of a crash for each timing", {
   tags: ["long"],
 }, async () => {
   const stalls = await stallTable();
@@ -25,7 +28,7 @@ test("docs/timing.md says what each timing survives, and what a crash costs", {
   expect(readFileSync(file, "utf8")).toBe(page);
 });
 
-test("the patient keep longer what they have", async () => {
+test("a more patient timing keeps grants longer", async () => {
   const [seed = 1] = SEEDS;
   expect(await keptAfter("fast", 1_000, seed)).toEqual({ tenures: false, place: false });
   expect(await keptAfter("default", 1_000, seed)).toEqual({ tenures: true, place: false });

@@ -1,11 +1,14 @@
-/** What a member that stands still keeps, and what its crash costs the others, for each `timing`: exact, in virtual time. */
+/**
+ * Measures, for each `timing`, the grants that a paused member keeps, and the cost of its crash for the others. Virtual
+ * time makes the results exact.
+ */
 import { type Timing, timings } from "../../src/cluster/services/timing.ts";
 import type { Grant, Leadership, Member } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 
 export const SEEDS: readonly number[] = Array.from({ length: 8 }, (_, at) => at + 1);
 const STALLS_MS: readonly number[] = [100, 200, 400, 1_000, 4_000, 8_000];
-/** After a pause, until what it leads to has begun. */
+/** All consequences of a pause begin within this time after it. */
 const AFTERMATH_MS = 5_000;
 const FOR_EVER_MS = 600_000;
 
@@ -23,7 +26,7 @@ const leadershipAt = (world: World, member: Member): Promise<Leadership> =>
     member
       .election("report")
       .lead(work)
-      .catch(() => {}); // Its member is killed.
+      .catch(() => {}); // Rejects when the member is killed.
   });
 
 const newsAt = (member: Member) => member.channel("news", { order: "fifo" });
@@ -38,7 +41,7 @@ async function inOneView(world: World): Promise<number> {
   }
 }
 
-/** The member that leads the log, or the first that does not. */
+/** Returns the member that leads the log, or the first one that does not. */
 async function chosen(world: World, isLeader: boolean): Promise<number> {
   for (const id of world.members) await world.member(id).ready();
   for (;;) {
@@ -48,7 +51,10 @@ async function chosen(world: World, isLeader: boolean): Promise<number> {
   }
 }
 
-/** What is held is renewed a few times before something happens, and at another moment of its renewal in each world. */
+/**
+ * Lets grants be renewed several times before the fault. In each world, the fault occurs at a different point of the
+ * renewal interval.
+ */
 const calm = (world: World): Promise<void> => world.sleep(3_000 + 37 * world.seed);
 
 export interface Kept {
@@ -56,7 +62,7 @@ export interface Kept {
   readonly place: boolean;
 }
 
-/** One member leads an election, holds a lock and is in a view, and stands still; the others want both. */
+/** One member leads an election, holds a lock and is in a view, and is then paused. The others contend for both. */
 export async function keptAfter(timing: Timing, stallMs: number, seed: number): Promise<Kept> {
   const world = worldOf(timing, seed);
   let kept: Kept = { tenures: false, place: false };
@@ -85,7 +91,7 @@ type Cost = (world: World, killed: number, before: () => Promise<void>) => Promi
 const others = (world: World, killed: number): readonly Member[] =>
   world.members.filter((id) => id !== killed).map((id) => world.member(id));
 
-/** What is taken, is wanted by another, and becomes free by the crash of who has it. */
+/** Measures the handover of a grant from its crashed holder to a waiting member. */
 const handedOver =
   (take: (world: World, member: Member) => Promise<unknown>): Cost =>
   async (world, killed, before) => {
@@ -95,7 +101,7 @@ const handedOver =
     return next;
   };
 
-/** Others write at any time: the longest that a write of theirs takes. */
+/** Measures the longest write while other members write constantly. */
 const written: Cost = async (world, killed, before) => {
   const map = (others(world, killed)[0] as Member).map<number>("numbers");
   await map.put("n", 0);
@@ -118,7 +124,7 @@ const costs: readonly (readonly [string, boolean, Cost])[] = [
   ["member of a channel's view", false, excluded],
 ];
 
-/** Seconds from the crash until it is over. */
+/** Measures the seconds from the crash until recovery. */
 async function costOf(timing: Timing, isLeader: boolean, cost: Cost, seed: number): Promise<number> {
   const world = worldOf(timing, seed);
   let seconds = Number.NaN;
@@ -140,7 +146,7 @@ const inSeconds = (ms: number): string => `${ms / 1_000} s`;
 const counted = (kept: readonly boolean[]): string => `${kept.filter((isKept) => isKept).length}`;
 
 export async function stallTable(): Promise<string> {
-  const head = row(["stands still for", ...timings.map((timing) => `\`${timing}\`: leadership and lock, place`)]);
+  const head = row(["paused for", ...timings.map((timing) => `\`${timing}\`: leadership and lock, place`)]);
   const rows: string[] = [];
   for (const stallMs of STALLS_MS) {
     const cells: string[] = [];
@@ -155,7 +161,7 @@ export async function stallTable(): Promise<string> {
 }
 
 export async function crashTable(): Promise<string> {
-  const head = row(["what has crashed", ...timings.map((timing) => `\`${timing}\``)]);
+  const head = row(["crashed member", ...timings.map((timing) => `\`${timing}\``)]);
   const rows: string[] = [];
   for (const [what, isLeader, cost] of costs) {
     const cells: string[] = [];

@@ -1,6 +1,7 @@
 /**
- * `--timers quiet` never lets a timer overtake a message, nor two timers race; a bound on delay allows more. So what pages
- * say of bounded delay by it is tried here too: random runs with delays up to the bound, and timers above it.
+ * Checks the claims about bounded delay with random runs. `--timers quiet` never lets a timer overtake a message and
+ * never lets two timers race, but a bound on delays allows both. Delays in these runs reach the bound, and timers are
+ * longer than it.
  */
 import { describe, expect, it } from "vitest";
 import { type NodeId, random, type Tagged } from "../../src/core/index.ts";
@@ -12,16 +13,16 @@ interface Setting {
   readonly variant?: string;
   readonly options?: object;
   readonly nodes: number;
-  /** Messages take from 1 to so many milliseconds. */
+  /** The largest delay of a message in milliseconds; the smallest is 1. */
   readonly maxDelayMs: number;
   readonly crashes?: 1;
-  /** Whether it comes back. */
+  /** Whether the crashed node restarts. */
   readonly recoveries?: 1;
   readonly lossRate?: number;
   readonly duplicateRate?: number;
-  /** The nodes that do the family's work; none where starting is enough. */
+  /** The nodes that start the family's work. Empty if starting the nodes is enough. */
   readonly initiators: readonly NodeId[];
-  /** The only property that is claimed; all of them if left out. */
+  /** The only claimed property. By default all properties are claimed. */
   readonly property?: string;
   readonly forMs: number;
   readonly runs: number;
@@ -116,10 +117,10 @@ const settings: readonly Setting[] = [
   },
 ];
 
-/** What each family is for. */
+/** The events that show that a run reached its goal, one for each family. */
 const PURPOSES = ["elected", "entered", "delivered"];
 
-/** The names of what is broken in one run, and whether anybody led, was inside or delivered. */
+/** Runs one seed and returns the names of the violated properties and whether the run reached its goal. */
 function ran(setting: Setting, seed: number): { broken: string[]; hasReached: boolean } {
   const { protocol: name, variant = null, options, initiators, forMs, maxDelayMs } = setting;
   const { lossRate = 0, duplicateRate = 0 } = setting;
@@ -147,7 +148,7 @@ function ran(setting: Setting, seed: number): { broken: string[]; hasReached: bo
     const time = at(0, 500);
     plan.push({ at: time, act: () => sim.crash(crashed) });
     const notification = entry.check.crashNotification?.(crashed) ?? null;
-    // Whoever is told is told when nothing of the crashed one's is on its way any more.
+    // A node is suspected only after all messages from the crashed one have arrived.
     for (const node of nodes)
       plan.push({ at: time + at(maxDelayMs + 1, 3 * maxDelayMs), act: () => tell(node, notification) });
     if (setting.recoveries === 1) plan.push({ at: time + at(3 * maxDelayMs + 1, 600), act: () => sim.start(crashed) });
@@ -171,12 +172,12 @@ describe("with delays within their bounds, and timers above them", () => {
         expect([seed, broken]).toEqual([seed, []]);
         if (hasReached) reached += 1;
       }
-      expect(reached).toBeGreaterThan(setting.runs / 2); // A crash may come before anybody is asked.
+      expect(reached).toBeGreaterThan(setting.runs / 2); // A crash may precede the first command.
     },
   );
 });
 
-it("and with delays above them bully breaks: the runs can tell", () => {
+it("detects that bully breaks with delays above the bounds", () => {
   const [, setting] = settings as [Setting, Setting];
   const late = { ...setting, maxDelayMs: 400 };
   const seeds = Array.from({ length: 100 }, (_, seed) => seed + 1);

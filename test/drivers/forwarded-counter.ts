@@ -1,4 +1,6 @@
-/** A counter that node 0 keeps: whichever node is asked to add answers with the sum, once it has it from there. */
+/**
+ * A protocol with a counter at node 0. Any node that receives an `add` forwards it to node 0 and replies with the sum.
+ */
 import { natural, type Protocol, type RequestId } from "../../src/core/index.ts";
 
 export type Counter = {
@@ -23,7 +25,7 @@ export const forwardedCounter: Protocol<Counter> = {
       ctx.send(from, { type: "added", request, sum: state.sum });
     },
     added(state, _from, { request, sum }, ctx) {
-      if (!state.waiting.includes(request)) return; // It has been answered, or was asked before a crash.
+      if (!state.waiting.includes(request)) return; // Already answered, or sent before a crash.
       state.waiting = state.waiting.filter((other) => other !== request);
       ctx.reply(request, { type: "sum", sum });
     },
@@ -38,7 +40,7 @@ export const forwardedCounter: Protocol<Counter> = {
   properties: [
     {
       name: "sums grow",
-      claim: "no node hears of a sum that is not above those it has heard of, though it asks one at a time",
+      claim: "the sums that a node receives grow if it makes one request at a time",
       when: "always",
       history: {
         empty: { requests: 0, last: 0, isRight: true },

@@ -1,4 +1,7 @@
-/** What a handler may not do: depend on anything but its arguments, keep what is not plain data, throw, or never end. */
+/**
+ * Checks the rules for handlers: they depend only on their arguments, keep only plain data, do not throw, and
+ * terminate.
+ */
 import { describe, expect, it } from "vitest";
 import { counterexample, explore, exploreDepthFirst, shrink, walk } from "../../src/check/index.ts";
 import { type Context, InvariantViolation, natural, type Protocol, UsageError } from "../../src/core/index.ts";
@@ -64,7 +67,7 @@ function thrownBy(run: () => unknown): Error {
   throw new Error("nothing was thrown");
 }
 
-/** Each is made anew for each driver, with variables of its own. */
+/** Each driver gets a new instance with its own variables. */
 const dependent: Readonly<Record<string, () => Protocol<Counting>>> = {
   "on Math.random()": () =>
     counting((state) => {
@@ -96,14 +99,14 @@ const dependent: Readonly<Record<string, () => Protocol<Counting>>> = {
 };
 
 describe.each(Object.entries(dependent))("a handler whose result depends %s", (_what, made) => {
-  it.each(Object.entries(searches))("is found by %s, and named", (_driver, run) => {
+  it.each(Object.entries(searches))("is detected by %s, and named", (_driver, run) => {
     const error = thrownBy(() => run(made()));
     expect(error).toBeInstanceOf(InvariantViolation);
     expect(error).toMatchObject({ code: "not-repeatable" });
     expect(error.message).toMatch(
       /a handler of counting .* in state\.sum \(node \d, receive add \{.*"by":1\} from \d\)/,
     );
-    expect(error.message).toContain("use ctx.choose for chance");
+    expect(error.message).toContain("use ctx.choose for randomness");
   });
 });
 
@@ -114,7 +117,7 @@ it("an effect that depends on Math.random() is named", () => {
   expect(error.message).toContain("in effects[0].event.sum (node ");
 });
 
-describe("a state that is changed after its handler has returned is found by", () => {
+describe("a state that changes after its handler has returned is detected by", () => {
   it.each(Object.entries(searches))("%s", (_driver, run) => {
     const kept: Counting["state"][] = [];
     const leaking = counting((state, by) => {
@@ -139,7 +142,7 @@ const stranger: [what: string, value: () => unknown, path: string, instead: stri
 ];
 
 describe.each(stranger)("%s in a state", (what, value, path, instead) => {
-  it.each(Object.entries(drivers))("is refused by %s, after a handler and after init", (_driver, run) => {
+  it.each(Object.entries(drivers))("is rejected by %s, after a handler and after init", (_driver, run) => {
     const strange: Add = (state) => {
       state.more = value();
     };
@@ -205,7 +208,7 @@ it("the run to a handler that throws is a shortest one, and shrinking finds one 
   expect(small?.path).toHaveLength(4);
 });
 
-it("an error that a listener throws while a handler runs stays as it is", () => {
+it("an error that a listener throws while a handler runs is rethrown unchanged", () => {
   const own = new Error("mine");
   const protocol = counting((state, by, ctx) => ctx.emit({ type: "added", sum: state.sum + by }));
   const onEvent = (): void => {
@@ -217,7 +220,7 @@ it("an error that a listener throws while a handler runs stays as it is", () => 
   expect(thrownBy(() => sim.run())).toBe(own);
 });
 
-it("shrink() without a path or a property says what it expects", () => {
+it("shrink() without a path or a property names the expected options", () => {
   const options = model(counting(() => {}));
   expect(() => shrink(options, null as never, null as never)).toThrow("expected path of shrink() to be the path of");
   expect(() => shrink(options, [], null as never)).toThrow("expected property of shrink() to be the property that");

@@ -1,4 +1,7 @@
-/** Hosts in one process, between which messages go as bytes, as they do between processes; the test says in which order. */
+/**
+ * Hosts in one process that exchange messages as bytes, as separate processes would, in an order that the test
+ * determines.
+ */
 import {
   type MessageOf,
   type NodeId,
@@ -16,12 +19,12 @@ import { memoryJournal } from "../journal/memory-journal.ts";
 
 export interface HostsInMemory<V extends Vocabulary> {
   readonly hosts: ReadonlyMap<NodeId, Host<V>>;
-  /** What the nodes have emitted, as it was told when all was over. */
+  /** The events emitted by each node, to be read at the end. */
   readonly events: ReadonlyMap<NodeId, readonly unknown[]>;
   state(node: NodeId): StateOf<V>;
-  /** Delivers everything that is on its way, in the order of sending. */
+  /** Delivers all messages in transit, in the order they were sent. */
   deliver(): void;
-  /** The node's process ends, and another goes on with its journal. */
+  /** Ends the node's process and starts a new one with the same journal. */
   restart(node: NodeId): Promise<void>;
 }
 
@@ -70,7 +73,7 @@ export function hostsInMemory<V extends Vocabulary>(
         hostOf(next.to).receive(next.from, codec.read(new Reader(next.bytes)), id);
     },
     async restart(node) {
-      await new Promise((done) => setImmediate(done)); // What it has journalled is durable.
+      await new Promise((done) => setImmediate(done)); // Wait until the node's journal records are durable.
       hostOf(node).stop();
       hosts.set(node, begin(node));
     },

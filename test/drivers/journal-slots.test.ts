@@ -1,4 +1,4 @@
-/** Parts of one node that journal, and replace what they have journalled, in all drivers alike. */
+/** Checks, in all drivers, nodes whose parts all write to the journal and replace their own records. */
 import { describe, expect, it } from "vitest";
 import { explore } from "../../src/check/index.ts";
 import {
@@ -15,7 +15,7 @@ import { simulation, type TraceEntry } from "../../src/sim/index.ts";
 import { replay } from "../../src/trace/replay.ts";
 import { hostsInMemory } from "./hosts-in-memory.ts";
 
-/** Keeps what it is told, and cuts its log off at the front. */
+/** A part that records its commands and truncates the front of its log. */
 type Log = {
   state: { kept: number[] };
   command: { type: "keep"; number: number } | { type: "cut"; left: number };
@@ -86,17 +86,20 @@ const ending: Node["state"] = {
   inner: { first: { kept: [2, 3, 4] }, second: { kept: [11, 12] } },
   beside: { kept: [22] },
 };
-/** Records that are left: of `first` a snapshot, a number and the one after, of `second` two, of `beside` a snapshot and a number. */
+/**
+ * The number of remaining records: `first` has a snapshot, a number and the next one, `second` has two records, and
+ * `beside` has a snapshot and a number.
+ */
 const LEFT = 7;
 
-describe("parts that replace what they have journalled leave the others' alone", () => {
-  it("by name: an assembly has a slot for each part that journals, whatever it is nested in", () => {
+describe("parts that replace their journal records leave the records of other parts alone", () => {
+  it("by name: an assembly has a slot for each part that writes to the journal, at any depth", () => {
     expect(node.slots).toEqual(["inner.first", "inner.second", "beside"]);
     expect(inner.slots).toEqual(["first", "second"]);
     expect(assemble<{ only: Log }>("one", { only: log("only") }, {}, { face: "only" }).slots).toEqual(["only"]);
   });
 
-  it("in the simulator, and its trace replayed", () => {
+  it("in the simulator, and its replayed trace", () => {
     const entries: TraceEntry<Node>[] = [];
     const trace = (entry: TraceEntry<Node>): void => void entries.push(entry);
     const sim = simulation({ protocol: node, nodes: [0, 1], seed: 1, delayMs: 1, trace });
@@ -113,7 +116,7 @@ describe("parts that replace what they have journalled leave the others' alone",
     expect(replayed.snapshot.nodes[0]?.journal).toHaveLength(LEFT);
   });
 
-  it("in the simulator, where a compaction that was not durable brings back what it replaced, of its part", () => {
+  it("in the simulator: a compaction that was not durable brings back the replaced records of its part only", () => {
     const sim = simulation({ protocol: node, nodes: [0, 1], seed: 1, delayMs: 1, syncMs: 10 });
     for (const self of [0, 1]) sim.wake(self);
     for (const command of [first(keep(1)), second(keep(11)), second(keep(12))]) sim.command(0, command);
@@ -128,7 +131,7 @@ describe("parts that replace what they have journalled leave the others' alone",
   it("in the checker", () => {
     const whole: Property<Node> = {
       name: "whole",
-      claim: "whatever it finds when it comes back is a beginning of what was done",
+      claim: "a restarted node finds a prefix of its steps",
       when: "always",
       holds: ({ alive, state }) => alive.every((self) => self === 1 || beginnings.has(JSON.stringify(state(self)))),
     };
@@ -148,7 +151,7 @@ describe("parts that replace what they have journalled leave the others' alone",
   });
 });
 
-/** The states that the node goes through, as JSON. */
+/** The successive states of the node, as JSON. */
 const beginnings = new Set([JSON.stringify(node.init(0, [1]))]);
 let state = node.init(0, [1]);
 for (const command of commands) {

@@ -1,4 +1,7 @@
-/** A lie never makes an honest node throw: every algorithm of the registry, with a node that says whatever messages allow. */
+/**
+ * Checks that Byzantine messages never make an honest node throw. Every algorithm of the registry runs with a node that
+ * sends arbitrary messages of a valid shape.
+ */
 import { expect, it } from "vitest";
 import { systemFor } from "../../src/check/index.ts";
 import type { NodeId, Vocabulary } from "../../src/core/index.ts";
@@ -13,7 +16,7 @@ const forms = protocolNames.flatMap((protocol) => [
   ...Object.keys(protocolNamed(protocol).variants).map((variant) => ({ protocol, variant })),
 ]);
 
-/** @returns how many steps were taken */
+/** @returns the number of executed steps */
 function run({ protocol, variant }: (typeof forms)[number], seeds: number): number {
   const system = systemFor({
     protocol,

@@ -1,4 +1,4 @@
-/** What an author gets wrong is refused in all drivers alike, with the same code; and what a node may do, it may do in all of them. */
+/** Checks that all drivers reject an author's mistakes with the same code, and allow the same actions. */
 import { describe, expect, it } from "vitest";
 import { explore } from "../../src/check/index.ts";
 import { type Context, InvariantViolation, natural, type Protocol, text } from "../../src/core/index.ts";
@@ -38,8 +38,8 @@ const send =
   (ctx) =>
     ctx.send(to, { type: "number", number, word });
 const mistakes: [what: string, code: string, act: Act, replay?: boolean][] = [
-  ["sends to nobody there is", "unknown-receiver", send(1, "", 9)],
-  ["sends what is not a natural number", "bad-message", send(-1)],
+  ["sends to a node that does not exist", "unknown-receiver", send(1, "", 9)],
+  ["sends something other than a natural number", "bad-message", send(-1)],
   ["sends a number that is none", "bad-message", send(Number.NaN)],
   ["sends a text that is too long", "bad-message", send(1, "fünf!")],
   [
@@ -47,11 +47,15 @@ const mistakes: [what: string, code: string, act: Act, replay?: boolean][] = [
     "bad-message",
     (ctx) => ctx.broadcast({ type: "number", number: 1 } as never),
   ],
-  ["sends what it has not declared", "bad-message", (ctx) => ctx.broadcast({ type: "word" } as never)],
+  ["sends an undeclared message", "bad-message", (ctx) => ctx.broadcast({ type: "word" } as never)],
   ["waits for no duration", "bad-timer", (ctx) => ctx.setTimer("wait", -1)],
   ["waits for a range that is none", "bad-timer", (ctx) => ctx.setTimer("wait", [5, 1])],
   ["chooses among nothing", "no-choice", (ctx) => void ctx.choose("which", [])],
-  ["journals what is not of its shape", "bad-record", (ctx) => ctx.persist({ type: "noted", number: 0.5 })],
+  [
+    "journals a record that does not match its shape",
+    "bad-record",
+    (ctx) => ctx.persist({ type: "noted", number: 0.5 }),
+  ],
   ["replaces its journal by nothing", "bad-compaction", (ctx) => ctx.compact([])],
   ["journals, and could not replay it", "no-replay", (ctx) => ctx.persist({ type: "noted", number: 1 }), false],
 ];
@@ -68,7 +72,7 @@ describe.each(mistakes)("an algorithm that %s", (_what, code, act, replay) => {
     return null;
   };
 
-  it("is refused in the simulator", () => {
+  it("is rejected in the simulator", () => {
     const sim = simulation({ protocol, nodes: [0, 1], seed: 1, delayMs: 1 });
     for (const node of [0, 1]) sim.wake(node);
     const error = thrownBy(() => sim.command(0, { type: "act" }));
@@ -76,7 +80,7 @@ describe.each(mistakes)("an algorithm that %s", (_what, code, act, replay) => {
     expect(error).toBeInstanceOf(InvariantViolation);
   });
 
-  it("is refused in the checker", () => {
+  it("is rejected in the checker", () => {
     const asks = (node: number): Toy["command"][] => (node === 0 ? [{ type: "act" }] : []);
     const model = { protocol, nodes: [0, 1], network: "fifo", timers: "never", begin: "idle", asks } as const;
     const { verdict, failure } = explore({ ...model, crashes: 1, recoveries: 1 });
@@ -86,7 +90,7 @@ describe.each(mistakes)("an algorithm that %s", (_what, code, act, replay) => {
     expect(error).toBeInstanceOf(InvariantViolation);
   });
 
-  it("is refused on a host", () => {
+  it("is rejected on a host", () => {
     const { hosts } = hostsInMemory(protocol, [0, 1]);
     const error = thrownBy(() => hosts.get(0)?.command({ type: "act" }));
     expect(error).toEqual(refused);
@@ -94,7 +98,7 @@ describe.each(mistakes)("an algorithm that %s", (_what, code, act, replay) => {
   });
 });
 
-describe("a message to oneself arrives in a step of its own", () => {
+describe("a message to itself arrives in a step of its own", () => {
   let heardMeanwhile: number[] = [];
   const protocol = toy((ctx, state) => {
     const message = { type: "number" as const, number: 5, word: "" };

@@ -1,4 +1,4 @@
-/** Something for each of some nodes: one order and one form, in whatever order it was filled, in all drivers. */
+/** Checks that values keyed by node have the same order and form in all drivers, regardless of insertion order. */
 import { expect, it } from "vitest";
 import { explore } from "../../src/check/index.ts";
 import {
@@ -15,18 +15,18 @@ import { codecOf, MalformedBytes, Reader, Writer } from "../../src/runtime/wire.
 import { simulation } from "../../src/sim/index.ts";
 import { hostsInMemory } from "./hosts-in-memory.ts";
 
-const BIG = 2 ** 40; // Beyond what JavaScript sorts among the keys of an object.
+const BIG = 2 ** 40; // Too large to be an array index, so JavaScript does not sort it.
 
-it("goes up the ids, however high they are", () => {
+it("is ordered by id, no matter how high the ids are", () => {
   const map: PerNode<string> = { [BIG]: "c", [BIG - 1]: "b", 7: "a" };
   expect(nodesIn(map)).toEqual([7, BIG - 1, BIG]);
   expect(entriesIn(map)).toEqual([[7, "a"], [BIG - 1, "b"], [BIG, "c"]]); // biome-ignore format: short
 });
 
-it("has a shape, which says what is wrong with it", () => {
+it("has a shape, which reports errors", () => {
   const shape = perNode(boolean, 2);
   expect(problem(shape, { 3: true, 1: false }, "votes")).toBe(null);
-  const wanted = "expected votes to be an object with a key for each of at most 2 nodes, got ";
+  const wanted = "expected votes to be an object keyed by node id, with at most 2 nodes, got ";
   for (const wrong of [
     { 1: true, 2: true, 3: true },
     { x: true },
@@ -60,7 +60,7 @@ type Poll = {
   command: { type: "vote"; number: number };
 };
 
-/** Node 0 collects numbers and tells everybody whenever it has another. */
+/** Node 0 collects numbers and sends all of them whenever it receives a new one. */
 const poll: Protocol<Poll> = {
   name: "poll",
   init: () => ({ votes: {}, heard: [] }),
@@ -99,7 +99,7 @@ it("is a value in messages, in all drivers", () => {
   expect(state(1).heard).toEqual(heard);
   const isHeard = {
     name: "heard",
-    claim: "1 hears of 3's number first, and then of both",
+    claim: "1 receives first 3's number and then both",
     when: "sometimes" as const,
     holds: ({ state: of }: { state(node: number): Poll["state"] }) =>
       JSON.stringify(of(1).heard) === JSON.stringify(heard),

@@ -1,4 +1,4 @@
-/** No algorithm changes what it is given: each runs at random, its messages, commands and records frozen. */
+/** Checks that no algorithm changes its inputs: each runs at random with frozen messages, commands and records. */
 import { expect, it } from "vitest";
 import { systemFor, walk } from "../../src/check/index.ts";
 import { clone, type Protocol, type Tagged, type Vocabulary } from "../../src/core/index.ts";
@@ -13,7 +13,7 @@ function frozen<T>(value: T): T {
 type Handler = (...args: unknown[]) => void;
 const tables = { receive: 2, command: 1, replay: 1 };
 
-/** The same protocol, whose handlers cannot change what they are given; `met` gets the names of those that ran. */
+/** Returns the same protocol with frozen inputs. `met` collects the names of the handlers that ran. */
 function withFrozenInputs(protocol: Protocol<Vocabulary>, met: Set<string>): Protocol<Vocabulary> {
   const wrapped = Object.entries(tables).flatMap(([name, at]) => {
     const table = (protocol as unknown as Record<string, Record<string, Handler> | undefined>)[name];
@@ -44,7 +44,7 @@ function changesNothing({ protocol, variant }: (typeof forms)[number]): void {
     protocol,
     variant,
     nodes: [0, 1, 2],
-    // With a failure detector, who begins calls by itself.
+    // With a failure detector, nodes start elections by themselves.
     ...(protocolNamed(protocol).family.name === "election" ? {} : { initiators: [0, 1, 2] }),
     times: 2,
     begin: "together",
@@ -55,7 +55,7 @@ function changesNothing({ protocol, variant }: (typeof forms)[number]): void {
   const own = withFrozenInputs(system.protocol, met);
   const journals = Object.keys(own.replay ?? {}).length > 0;
   const wanted = journals ? ["receive", "replay"] : ["receive"];
-  // Few runs have a node journal something, crash and come back: as many as it takes, and some at least.
+  // A node journals, crashes and restarts in few runs. Try at least one seed, and more until every handler has run.
   for (let seed = 1; seed <= 40 && (seed === 1 || !wanted.every((name) => met.has(name))); seed++)
     walk({ ...system, protocol: own, properties: [], strategy: "random", seed, runs: 15, stepsPerRun: 120 });
   expect([...met].sort()).toEqual(expect.arrayContaining(wanted));

@@ -1,4 +1,4 @@
-/** Node 0 gives an order to 1, which passes it on to 2: signed by 0, or as anybody could write it. */
+/** Node 0 gives an order to node 1, which passes it on to node 2, either signed by node 0 or unsigned. */
 import {
   type Context,
   isGenuine,
@@ -40,7 +40,7 @@ export function relayedOrder(how: "signed" | "plain"): Protocol<Relay> {
     },
     receive: {
       order(state, _from, { order: given }, ctx) {
-        if (given.by !== 0 || (isSigned && !isGenuine(ctx, order, given))) return; // It is not from 0.
+        if (given.by !== 0 || (isSigned && !isGenuine(ctx, order, given))) return; // Not from node 0.
         if (ctx.self === 1) ctx.send(2, { type: "order", order: given });
         else if (!state.obeyed.includes(given.value)) state.obeyed.push(given.value);
       },
@@ -51,7 +51,7 @@ export function relayedOrder(how: "signed" | "plain"): Protocol<Relay> {
     properties: [
       {
         name: "obedience",
-        claim: "2 obeys nothing that 0 has not said",
+        claim: "2 obeys no order that 0 has not given",
         when: "always",
         history: { empty: [], after: (before: readonly Word[], event) => [...before, event.word] },
         holds: ({ alive, state, history }) =>

@@ -1,4 +1,7 @@
-/** Commands that are answered: in all drivers alike, through assemblies too, and what an author gets wrong about them. */
+/**
+ * Checks commands with answers, in all drivers and through assemblies, and the errors for an author's mistakes with
+ * them.
+ */
 import { describe, expect, it } from "vitest";
 import { counterexample, explore } from "../../src/check/index.ts";
 import { assemble, type Context, InvariantViolation, natural, type Protocol } from "../../src/core/index.ts";
@@ -13,8 +16,8 @@ const nodes = [0, 1, 2];
 const add = (request: number, by: number) => ({ type: "add" as const, request, by });
 const model = { nodes, network: "fifo", timers: "never", begin: "idle" } as const;
 
-describe("a counter that another node keeps", () => {
-  it("answers in the simulator, once though every message arrives twice, and the recording replays", () => {
+describe("a counter at another node", () => {
+  it("answers in the simulator, once even if every message is duplicated, and the recording replays", () => {
     const entries: TraceEntry<Counter>[] = [];
     const trace = (entry: TraceEntry<Counter>): void => void entries.push(entry);
     const link = { duplicateRate: 1 };
@@ -37,7 +40,7 @@ describe("a counter that another node keeps", () => {
     expect(replay(forwardedCounter, nodes, forged).doubts[0]?.sentence).toContain('reply {"sum":14,"type":"sum"}');
   });
 
-  it("drops a reply to what was asked before a crash, in the simulator", () => {
+  it("drops a reply to a request from before a crash, in the simulator", () => {
     const stubborn = journalling();
     const sim = simulation({ protocol: stubborn, nodes, seed: 1, delayMs: 1 });
     for (const node of nodes) sim.wake(node);
@@ -52,25 +55,25 @@ describe("a counter that another node keeps", () => {
     const asks = (node: number) => (node === 1 ? [add(1, 2), add(2, 3)] : node === 2 ? [add(1, 1)] : []);
     const safety = forwardedCounter.properties.filter(({ when }) => when === "always");
     const calm = explore({ ...model, protocol: forwardedCounter, asks });
-    // Two requests at a time are answered in order, since links keep it.
+    // Two concurrent requests are answered in order, since links are FIFO.
     expect([calm.verdict, calm.property?.name]).toEqual(["holds", undefined]);
     const faults = { duplications: 1, losses: 1, crashes: 1, recoveries: 1 };
     const stormy = explore({ ...model, protocol: forwardedCounter, asks, properties: safety, ...faults, crashes: 0 });
     expect([stormy.verdict, stormy.property?.name]).toEqual(["holds", undefined]);
     const wrong = explore({ ...model, protocol: forwardedCounter, asks, properties: safety, ...faults });
-    expect(wrong.property?.name).toBe("sums grow"); // Node 0 has crashed and begins anew.
+    expect(wrong.property?.name).toBe("sums grow"); // Node 0 crashes and starts again from 0.
     const { entries } = counterexample({ ...model, protocol: forwardedCounter, asks, ...faults }, wrong);
     expect(entries.some((entry) => entry.kind === "event" && entry.request !== undefined)).toBe(true);
     expect(replay(forwardedCounter, nodes, entries as TraceEntry<Counter>[]).doubts).toEqual([]);
   });
 
-  it("drops a reply to what was asked before a crash, in the checker", () => {
+  it("drops a reply to a request from before a crash, in the checker", () => {
     const asks = (node: number) => (node === 1 ? [add(1, 2)] : []);
     const found = explore({ ...model, protocol: journalling(), asks, properties: [], crashes: 2, recoveries: 2 });
     expect(found.verdict).toBe("holds");
   });
 
-  it("answers on hosts by a promise, and a node that stops answers no more", async () => {
+  it("answers on hosts by a promise, and a stopped node answers no more", async () => {
     const { hosts, deliver } = hostsInMemory(forwardedCounter, nodes);
     const sum = hosts.get(1)?.request({ type: "add", by: 5 });
     deliver();
@@ -81,7 +84,7 @@ describe("a counter that another node keeps", () => {
     await expect(hosts.get(1)?.request({ type: "add", by: -5 })).rejects.toMatchObject({
       code: "bad-command",
     });
-    // A command of an outsider may carry any id: the host gives it one of its own.
+    // A command from outside may carry any id: the host assigns its own.
     for (const again of [1, 2]) hosts.get(0)?.command(add(1, again));
     deliver();
   });
@@ -102,7 +105,7 @@ describe("a counter that another node keeps", () => {
   });
 });
 
-it("an order over a multicast answers as by itself", async () => {
+it("an order over a multicast answers as it does alone", async () => {
   const layered = over(forwardedCounter, (payload) => basicMulticast({}, payload));
   const sim = simulation({ protocol: layered, nodes, seed: 1, delayMs: 1 });
   for (const node of nodes) sim.wake(node);
@@ -115,7 +118,7 @@ it("an order over a multicast answers as by itself", async () => {
   expect(await sum).toEqual({ type: "sum", sum: 4 });
 });
 
-it("is refused to who waits for it on a host that stops before its journal is durable", async () => {
+it("is rejected on a host that stops before its journal is durable", async () => {
   const written = { records: [], append() {}, compact() {}, whenDurable() {}, release() {} };
   const protocol = journalling({
     add(_state, { request }, ctx) {
@@ -129,7 +132,7 @@ it("is refused to who waits for it on a host that stops before its journal is du
   await expect(sum).rejects.toMatchObject({ code: "stopped" });
 });
 
-/** Remembers over a crash what it was asked, and answers it when it comes back. */
+/** A counter that journals its requests and answers them after a restart. */
 type Remembering = Counter & { record: { type: "asked"; request: number } };
 function journalling(asked?: Protocol<Remembering>["command"]) {
   const { command, properties: _none, ...rest } = forwardedCounter;
@@ -153,8 +156,8 @@ function journalling(asked?: Protocol<Remembering>["command"]) {
 
 type Act = (ctx: Context<Counter>) => void;
 const mistakes: [what: string, code: string, act: Act][] = [
-  ["answers what nobody has asked", "unknown-request", (ctx) => ctx.reply(2 ** 52, { type: "sum", sum: 1 })],
-  ["answers with what is not of its shape", "bad-reply", (ctx) => ctx.reply(1, { type: "sum", sum: -1 })],
+  ["answers a request that does not exist", "unknown-request", (ctx) => ctx.reply(2 ** 52, { type: "sum", sum: 1 })],
+  ["answers with a value that does not match its shape", "bad-reply", (ctx) => ctx.reply(1, { type: "sum", sum: -1 })],
 ];
 
 describe.each([...mistakes, ["answers twice", "answered-twice", null] as const])(
@@ -179,7 +182,7 @@ describe.each([...mistakes, ["answers twice", "answered-twice", null] as const])
       return null;
     };
 
-    it("is refused in the simulator, in the checker and on a host", () => {
+    it("is rejected in the simulator, in the checker and on a host", () => {
       const sim = simulation({ protocol, nodes, seed: 1, delayMs: 1 });
       for (const node of nodes) sim.wake(node);
       const { hosts } = hostsInMemory(protocol, nodes);
@@ -196,11 +199,11 @@ describe.each([...mistakes, ["answers twice", "answered-twice", null] as const])
   },
 );
 
-it("an id that a node has had before is refused", () => {
+it("a repeated request id is rejected", () => {
   const sim = simulation({ protocol: forwardedCounter, nodes, seed: 1, delayMs: 1 });
   for (const node of nodes) sim.wake(node);
   sim.command(1, add(1, 1));
   expect(() => sim.command(1, add(1, 1))).toThrow(
-    "expected the id of a request to be one that the node has not been given before, got 1",
+    "expected the request id to be one that the node has not received before, got 1",
   );
 });

@@ -1,4 +1,7 @@
-/** What one node has signed another cannot alter, in any driver; what it has not signed, it can. */
+/**
+ * Checks, in all drivers, that a node cannot alter a value that a different node has signed, but can alter an unsigned
+ * one.
+ */
 import { describe, expect, it } from "vitest";
 import { explore } from "../../src/check/index.ts";
 import { idealSignatures, isGenuine, natural, sign, signed } from "../../src/core/index.ts";
@@ -14,7 +17,7 @@ const nodes = [0, 1, 2];
 
 const order = (word: "attack" | "retreat") => ({ type: "order" as const, word });
 
-/** Whether 2 is ever led to obey what 0 has not said. */
+/** Returns whether node 2 ever obeys an order that node 0 did not give. */
 function simulated(how: "signed" | "plain", liar: ByzantineBehaviour): boolean {
   return Array.from({ length: 40 }, (_, seed) => seed).some((seed) => {
     const byzantineNodes = new Map([[1, liar]]);
@@ -36,7 +39,7 @@ const explored = (how: "signed" | "plain", liar: ByzantineBehaviour) =>
     asks: (node) => (node === 0 ? [order("attack"), order("attack")] : []),
   });
 
-/** Changes the word, and leaves the rest as it was. */
+/** Changes the order and leaves everything else unchanged. */
 const forger: ByzantineBehaviour = {
   lie: (_to, message) => [
     message,
@@ -44,18 +47,18 @@ const forger: ByzantineBehaviour = {
   ],
 };
 
-describe("an order that a liar passes on", () => {
-  it.each([["adversary"], [{ lies: 2 }], [forger]] as const)("unsigned, it is altered: %o", (liar) => {
+describe("an order that a Byzantine node passes on", () => {
+  it.each([["adversary"], [{ lies: 2 }], [forger]] as const)("is altered if unsigned: %o", (liar) => {
     expect(simulated("plain", liar)).toBe(true);
     if (liar !== "adversary") expect(explored("plain", liar).verdict).toBe("violated");
   });
 
-  it.each([["adversary"], [{ lies: 2 }], [forger]] as const)("signed, it is not: %o", (liar) => {
+  it.each([["adversary"], [{ lies: 2 }], [forger]] as const)("is not altered if signed: %o", (liar) => {
     expect(simulated("signed", liar)).toBe(false);
     if (liar !== "adversary") expect(explored("signed", liar).verdict).toBe("holds");
   });
 
-  it("reaches 2 on hosts, with Ed25519, and no other key will do", () => {
+  it("reaches 2 on hosts, with Ed25519, and no other key is accepted", () => {
     const keys = newKeys(nodes);
     const { hosts, state, deliver } = hostsInMemory(relayedOrder("signed"), nodes, (self) => ({
       signatures: keys(self),
@@ -73,7 +76,7 @@ describe("an order that a liar passes on", () => {
   });
 
   it.each(behaviours)(
-    "with Ed25519 a liar alters it no more than in the simulator, and who sent it is known: %s",
+    "with Ed25519 is altered as little as in the simulator, and its sender is known: %s",
     (behaviour) => {
       const keys = newKeys(nodes);
       const wrong: string[] = [];
@@ -88,11 +91,11 @@ describe("an order that a liar passes on", () => {
       }
       for (const host of hosts.values()) host.stop();
       expect(["", "attack"]).toContain(state(2).obeyed.join());
-      expect(wrong).toEqual([]); // It signs with its own key, and so does not lie about whose it is.
+      expect(wrong).toEqual([]); // The forger signs with its own key, so the sender matches.
     },
   );
 
-  it("in another's name is not obeyed, and counts against who sent it", () => {
+  it("in another's name is not obeyed, and counts against its sender", () => {
     const keys = newKeys(nodes);
     const wrong: string[] = [];
     const protocol = byzantine(relayedOrder("signed"), new Map([[1, forger]]));
@@ -106,7 +109,7 @@ describe("an order that a liar passes on", () => {
     expect(new Set(wrong)).toEqual(new Set(["2: 1 in the name of 0"]));
   });
 
-  it("is recorded with its signatures: who replays it needs no keys, and sees which were wrong", () => {
+  it("is recorded with its signatures: a replay needs no keys, and shows which were wrong", () => {
     const keys = newKeys(nodes);
     const entries: TraceEntry<Relay>[] = [];
     const protocol = byzantine(relayedOrder("signed"), new Map([[1, forger]]));
@@ -124,10 +127,10 @@ describe("an order that a liar passes on", () => {
     expect(doubts).toEqual([]);
     expect(verdict).toBe("holds");
     expect(snapshot.nodes[2]?.state).toEqual({ obeyed: ["attack"] });
-    expect(replay(protocol, nodes, entries).doubts).not.toEqual([]); // The simulator's signatures are others.
+    expect(replay(protocol, nodes, entries).doubts).not.toEqual([]); // The simulator's signatures are different.
   });
 
-  it("is refused by a host that has no keys", () => {
+  it("is rejected by a host without keys", () => {
     const { hosts } = hostsInMemory(relayedOrder("signed"), nodes);
     expect(() => hosts.get(0)?.command(order("attack"))).toThrow("expected `signatures` for a protocol that signs");
   });
@@ -139,7 +142,7 @@ describe("a signature", () => {
   const [one, two] = [1, 2].map((self) => ({ self, signatures: idealSignatures(self) })) as [Signer, Signer];
   type Signer = Parameters<typeof sign>[0];
 
-  it("is of one node, one value and one meaning", () => {
+  it("covers one node, one value and one meaning", () => {
     const five = sign(one, count, 5);
     expect(isGenuine(two, count, five)).toBe(true);
     expect(isGenuine(two, count, { ...five, by: 2 })).toBe(false);
@@ -148,11 +151,11 @@ describe("a signature", () => {
     expect(isGenuine(two, count, { ...five, value: -5 })).toBe(false);
   });
 
-  it("is not put under what has not the shape", () => {
-    expect(() => sign(one, count, -1)).toThrow("expected what is signed to be a natural number, got -1");
+  it("is not created for a value that does not match the shape", () => {
+    expect(() => sign(one, count, -1)).toThrow("expected the signed value to be a natural number, got -1");
   });
 
-  it("by Ed25519 is of one node and one text, and of no node without a key", () => {
+  it("by Ed25519 covers one node and one text, and needs the node's key", () => {
     const keys = newKeys([1, 2]);
     const signature = keys(1).sign("text");
     expect(keys(2).isSigned(1, "text", signature)).toBe(true);

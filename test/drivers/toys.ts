@@ -1,4 +1,4 @@
-/** Protocols that do with messages, records and states what authors should not have to think of. */
+/** Protocols that change or reuse messages, records and states in ways that must not affect other nodes. */
 import { list, natural, oneOf, type Protocol } from "../../src/core/index.ts";
 
 const bare = { source: "none", assumes: [], properties: [], costs: [], view: () => ({ role: "toy" }) } as const;
@@ -11,7 +11,7 @@ export type Changing = {
   record: { type: "noted"; list: number[] };
 };
 
-/** Sends, emits and journals one list again and again, and goes on changing it. */
+/** Sends, emits and journals the same list repeatedly, and changes it between uses. */
 export const changesWhatItSent: Protocol<Changing> = {
   ...bare,
   name: "changes-what-it-sent",
@@ -41,7 +41,7 @@ export const changesWhatItSent: Protocol<Changing> = {
   },
 };
 
-/** Signs whatever list it gets, be it a message, a command or a record, and journals it. */
+/** Signs and journals every list that it receives in a message, a command or a record. */
 export const changesWhatItGot: Protocol<Changing> = {
   ...changesWhatItSent,
   name: "changes-what-it-got",
@@ -68,7 +68,7 @@ export const changesWhatItGot: Protocol<Changing> = {
   properties: [
     {
       name: "one's own sign",
-      claim: "nobody finds another's sign in a list",
+      claim: "no node finds another's sign in a list",
       when: "always",
       holds: ({ alive, state }) => alive.every((node) => state(node).got.every((each) => each.length === 3)),
     },
@@ -81,7 +81,9 @@ export type Naming = {
   command: { type: "say"; name: "a" | "b" };
 };
 
-/** 0 takes the name that it has put into its state first; nothing else in the state says which that was. */
+/**
+ * Node 0 records which of two names comes first in an object. Nothing else in the state shows the order of the names.
+ */
 export const goesThroughKeys: Protocol<Naming> = {
   ...bare,
   name: "goes-through-keys",
@@ -98,7 +100,7 @@ export const goesThroughKeys: Protocol<Naming> = {
   },
   command: {
     say(_state, { name }, ctx) {
-      // Written down in another order than the shape's, and by each in another.
+      // The fields are in a different order from the declared shape, and the two messages also differ from each other.
       ctx.send(0, name === "a" ? { number: 1, name, type: "name" } : { name, type: "name", number: 1 });
     },
   },

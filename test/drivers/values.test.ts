@@ -1,4 +1,7 @@
-/** Messages, commands, records and events are values, in all drivers alike; so is the order of an object's keys. */
+/**
+ * Checks that messages, commands, records and events are values in all drivers. The order of an object's keys is part
+ * of the value.
+ */
 import { describe, expect, it } from "vitest";
 import { explore, walk } from "../../src/check/index.ts";
 import type { Property } from "../../src/core/index.ts";
@@ -9,7 +12,7 @@ import { type Changing, changesWhatItGot, changesWhatItSent, goesThroughKeys, ty
 type Toy = typeof changesWhatItSent;
 const nodes = [0, 1, 2] as const;
 const begin = { type: "begin", list: [5] } as const;
-/** What there is to see in the end: the states of all, what 0 has said, and what it finds in its journal. */
+/** The final result: the states of all nodes, the events of 0, and the records in its journal. */
 interface Ending {
   readonly states: readonly (Changing["state"] | null)[];
   readonly emitted: readonly unknown[];
@@ -18,7 +21,7 @@ interface Ending {
 const sent = { own: [1, 2, 3], got: [], noted: [] };
 const got = [[1], [1], [1, 2], [1, 2]];
 const endings: Record<string, { toy: Toy; ending: Ending; noted: number[][] }> = {
-  "changes what it sent": {
+  "changes a value after sending it": {
     toy: changesWhatItSent,
     ending: {
       states: [sent, { own: [], got, noted: [] }, { own: [], got: [[1], [1, 2]], noted: [] }],
@@ -29,7 +32,7 @@ const endings: Record<string, { toy: Toy; ending: Ending; noted: number[][] }> =
     },
     noted: [[1], [1, 2]],
   },
-  "changes what it got": {
+  "changes a value that it received": {
     toy: changesWhatItGot,
     ending: {
       states: [
@@ -63,7 +66,7 @@ describe.each(Object.entries(endings))("a protocol that %s", (_name, { toy, endi
     if (isTraced) expect(lists).toEqual(toy === changesWhatItSent ? [[1], [1, 2]] : [[5, 7]]);
   });
 
-  it("in the simulator, where every message arrives twice", () => {
+  it("in the simulator, with every message duplicated", () => {
     const sim = simulation({ protocol: toy, nodes: [...nodes], seed: 1, delayMs: 1, link: { duplicateRate: 1 } });
     for (const node of nodes) sim.wake(node);
     sim.command(0, begin as never);
@@ -86,10 +89,10 @@ describe.each(Object.entries(endings))("a protocol that %s", (_name, { toy, endi
     expect([found.verdict, found.property?.name]).toEqual(["holds", undefined]);
     const said = found.witnesses[0]?.path.flatMap(({ events }) => events);
     expect(said).toEqual(ending.emitted);
-    // Its journal, read twice.
+    // Crash and recover twice, so that the journal is read twice.
     const isRead: Property<Changing> = {
       name: "journal",
-      claim: "the journal says what was noted",
+      claim: "the journal contains the recorded values",
       when: "always",
       holds: ({ alive, state }) =>
         alive.every((node) => ["[]", JSON.stringify(noted)].includes(JSON.stringify(state(node).noted))),
@@ -108,10 +111,10 @@ describe.each(Object.entries(endings))("a protocol that %s", (_name, { toy, endi
     expect(walked.violatingRun).toBe(null);
   });
 
-  it("on hosts, between which bytes go", async () => {
+  it("on hosts, which exchange bytes", async () => {
     const { hosts, events, state, deliver, restart } = hostsInMemory(toy, [...nodes]);
     hosts.get(0)?.command(begin);
-    await new Promise((done) => setImmediate(done)); // What waits for the journal leaves.
+    await new Promise((done) => setImmediate(done)); // Wait for output that the journal holds back.
     deliver();
     expect({ states: nodes.map(state), emitted: events.get(0) }).toEqual(ending);
     for (let again = 0; again < 2; again++) {
@@ -125,7 +128,7 @@ describe.each(Object.entries(endings))("a protocol that %s", (_name, { toy, endi
 describe("a protocol that goes through the keys of an object", () => {
   const say = (name: "a" | "b"): Naming["command"] => ({ type: "say", name });
 
-  it("in the simulator takes what came first, in whichever order", () => {
+  it("in the simulator takes the first one, in either order", () => {
     const firsts = new Set<string | null>();
     for (let seed = 0; seed < 20; seed++) {
       const sim = simulation({ protocol: goesThroughKeys, nodes: [...nodes], seed, delayMs: [1, 9] });
@@ -139,7 +142,7 @@ describe("a protocol that goes through the keys of an object", () => {
     expect(firsts).toEqual(new Set(["a", "b"]));
   });
 
-  it("in the checker too: states that differ in the order of keys are two", () => {
+  it("in the checker too: states that differ in the order of keys are different", () => {
     const asks = (node: number) => (node === 0 ? [] : [say(node === 1 ? "a" : "b")]);
     const network = { network: "fifo", timers: "never", begin: "idle" } as const;
     const found = explore({ protocol: goesThroughKeys, nodes: [...nodes], ...network, asks });
@@ -154,7 +157,7 @@ describe("a protocol that goes through the keys of an object", () => {
     const { hosts, state, deliver } = hostsInMemory(goesThroughKeys, [...nodes]);
     for (const node of order) hosts.get(node)?.command(say(node === 1 ? "a" : "b"));
     deliver();
-    await new Promise((done) => setImmediate(done)); // What 0 has sent to itself arrives.
+    await new Promise((done) => setImmediate(done)); // Wait until node 0 receives its message to itself.
     expect(state(0)).toMatchObject({ first, fields: ["type", "name", "number"] });
   });
 });

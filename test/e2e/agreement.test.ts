@@ -1,5 +1,5 @@
 /**
- * Every replicated log on real processes: what is acknowledged stands after all have been killed at once, in one order.
+ * Checks every replicated log on real processes: acknowledged operations survive a kill of all processes, in one order.
  *
  * @module-tag long
  */
@@ -20,7 +20,7 @@ afterEach(async () => {
 
 const logs = protocolNames.filter((name) => protocolNamed(name).family === replicatedLog);
 
-/** The answer of a member, as soon as it gives one. What is asked again is another command. */
+/** Resolves with the first answer of a member. A repeated request is a new command. */
 const answered = (id: number, operation: string): Promise<string> =>
   until(
     `member ${id} answers ${operation}`,
@@ -41,7 +41,7 @@ test.each(logs)("%s", async (protocol) => {
   members = await MembersUnderTest.of(4);
   members.rewrite({ protocol, options: { machine: { kind: "map" }, client: { retryMs: 300 } } });
   await members.serveAll();
-  // Of cheap-paxos the last member is an auxiliary: it has no clients.
+  // The last member of cheap-paxos is an auxiliary and has no clients.
   const [first = 0, second = 0] = members.ids;
   expect(await answered(first, "put x 1")).toBe("“”");
   expect(await answered(second, "cas x 1 2")).toBe("“yes”");
@@ -55,7 +55,7 @@ test.each(logs)("%s", async (protocol) => {
   expect(await answered(first, "put x 3")).toBe("“2”");
 });
 
-test("pbft: the primary is killed under load, and the others go on in a later view", async () => {
+test("pbft: the primary is killed under load, and the others continue in a later view", async () => {
   members = await MembersUnderTest.of(4);
   members.rewrite({ protocol: "pbft", options: { machine: { kind: "counter" }, client: { retryMs: 300 } } });
   await members.serveAll();
@@ -78,14 +78,14 @@ test("pbft: the primary is killed under load, and the others go on in a later vi
     const { view } = (await answer.json()) as { view: { term: number; leader: number } };
     return { term: view.term, leader: view.leader };
   };
-  // The next view, unless its primary stood still for so long that there was one more.
+  // The next view, or a later one if its primary was paused for too long.
   const { term, leader } = await until("the others are in one later view", async () => {
     const [first, ...others] = (await Promise.all(backups.map(viewOf))) as [{ term: number; leader: number }];
     return first.term > 0 && others.every((other) => isDeepStrictEqual(other, first)) ? first : null;
   });
   expect(leader).toBe(members.ids[term % members.ids.length]);
   for (const id of backups) {
-    // What is asked again after an answer was lost is another command: so at least so many.
+    // A request repeated after a lost answer is a new command, so this is a lower bound.
     expect(Number((await answered(id, "get")).slice(1, -1))).toBeGreaterThanOrEqual(added);
   }
 });

@@ -1,9 +1,11 @@
-/** Whatever is wrong with the words, the ports or the config: exit code 2 and one sentence on stderr. */
+/**
+ * Checks that a command with invalid arguments, ports or config exits with a nonzero code, usually 2, and one sentence
+ * on stderr.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { protocolNames } from "../../src/protocols/index.ts";
 import { coterie } from "../commands/run-here.ts";
 import { freePortWith } from "../network/free-ports.ts";
 import { ClusterUnderTest, endAll, occupyPort } from "./cluster-under-test.ts";
@@ -13,15 +15,17 @@ afterEach(endAll);
 const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-async function refused(...args: string[]): Promise<string> {
+const refused = (...args: string[]): Promise<string> => failed(2, ...args);
+
+async function failed(expected: number, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await coterie(...args);
-  expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: "" });
+  expect({ code, stdout }, stderr).toEqual({ code: expected, stdout: "" });
   expect(stderr).toMatch(/^coterie: [^\n]+\n$/);
   return stderr.slice("coterie: ".length, -1);
 }
 
 const noConfig = (file: string): string =>
-  `expected a config file at ${resolve(file)}, got none (ENOENT): write one, as \`coterie node --help\` shows, or name another with --config`;
+  `expected a config file at ${resolve(file)}, got none (ENOENT): write one, as docs/reference/configuration.md describes, or specify another with --config`;
 
 test.each([
   ["upp", "unknown command 'upp' (Did you mean up?)"],
@@ -35,7 +39,10 @@ test.each([
   ["up --port 99999", 'expected --port to be 0 or a port up to 65535, got "99999"'],
   ["up --port 65535", "expected --port to be at most 65430 for 5 members, got 65535"],
   ["up --port http", 'expected --port to be 0 or a port up to 65535, got "http"'],
-  ["up --protocol paxxos", `expected the protocol to be one of ${protocolNames.join(", ")}, got "paxxos"`],
+  [
+    "up --protocol paxxos",
+    'expected the protocol to be a name listed by `coterie protocols`, got "paxxos" (did you mean paxos?)',
+  ],
   ["up --name=", 'expected --name to be a name, got ""'],
   ["node", "required option '--config <file>' not specified"],
   ["node --config x.json", "required option '--id <n>' not specified"],
@@ -49,16 +56,16 @@ test.each([
   expect(await refused(...words.split(" "))).toBe(sentence);
 });
 
-describe("a taken port", () => {
+describe("a port in use: exit code 1, since it may become free soon", () => {
   test("of `up` itself, of a member and of its admin pages", async () => {
     const bases = [0, -2, -102];
     const needed = bases.flatMap((base) => [0, 1, 2, 3, 101, 102, 103].map((offset) => base + offset));
     const port = await freePortWith(needed.filter((offset) => offset !== 0));
     const { release } = await occupyPort(port);
     for (const base of bases.map((offset) => port + offset)) {
-      expect(await refused("up", "--nodes", "3", "--port", String(base))).toBe(
+      expect(await failed(1, "up", "--nodes", "3", "--port", String(base))).toBe(
         `port ${port} is taken, and 3 members need ports ${base} to ${base + 103}: ` +
-          "stop what listens there, or choose others with --port (0: any that are free)",
+          "stop the program that listens there, or choose other ports with --port (0: any free ports)",
       );
     }
     release();
@@ -67,21 +74,36 @@ describe("a taken port", () => {
   test("of `up`, by another `up`", async () => {
     const first = await ClusterUnderTest.up("--nodes", "1");
     const { port } = new URL(first.ready.admin);
-    expect(await refused("up", "--nodes", "1", "--port", port)).toContain(`port ${port} is taken`);
+    expect(await failed(1, "up", "--nodes", "1", "--port", port)).toContain(`port ${port} is taken`);
   });
 
-  test("of a member alone: exit code 1, since it may be free in a moment", async () => {
+  test("of the laboratory", async () => {
+    const { port, release } = await occupyPort();
+    expect(await failed(1, "studio", "--port", String(port))).toBe(
+      `port ${port} is taken: choose another with --port (0: any free port)`,
+    );
+    release();
+  });
+
+  test("of a member alone", async () => {
     const { port, release } = await occupyPort();
     const file = config({ members: { 0: `127.0.0.1:${port}` } });
-    const { code, stdout, stderr } = await coterie("node", "--config", file, "--id", "0");
-    expect({ code, stdout }, stderr).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain(`cannot listen on 127.0.0.1:${port}: it is taken`);
+    expect(await failed(1, "node", "--config", file, "--id", "0")).toContain(
+      `cannot listen on 127.0.0.1:${port}: the address is in use`,
+    );
     release();
   });
 });
 
 test.each([
-  ["a host that has no address", { tls: "off", members: { 0: "no-such-host.invalid:7401" } }, "no-such-host.invalid"],
+  ["203.0.113.1", "this machine has no address 203.0.113.1: set listen, or check the member's id"],
+  ["no-such-host.invalid", "no-such-host.invalid"],
+])("an address that this machine does not have, %s: exit code 1", async (host, words) => {
+  const file = config({ tls: "off", members: { 0: `${host}:7401` } });
+  expect(await failed(1, "node", "--config", file, "--id", "0")).toContain(words);
+});
+
+test.each([
   ["a certificate that is not there", tls("none.pem"), "cannot read"],
   ["a certificate that is a folder", tls("."), "cannot read"],
 ])("%s", async (_what, fields, words) => {
@@ -102,13 +124,13 @@ test("an id that is not in the config", async () => {
   );
 });
 
-test("a cluster that nobody runs: exit code 1, and what to do", async () => {
+test("a cluster that is not running: exit code 1, and a hint", async () => {
   const { port, release } = await occupyPort();
   release();
   const { code, stderr } = await coterie("status", "--admin", `http://127.0.0.1:${port}`);
   expect(code).toBe(1);
   expect(stderr).toBe(
-    `coterie: no cluster answers at http://127.0.0.1:${port}: start one with \`coterie up\`, or name another with --admin\n`,
+    `coterie: no cluster answers at http://127.0.0.1:${port}: start one with \`coterie up\`, or specify another with --admin\n`,
   );
 });
 
@@ -125,7 +147,7 @@ test.each([
 ])("coterie %s %s shows an example", async (...words) => {
   const { code, stdout, stderr } = await coterie(...words);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  expect(stdout).toContain("Example:\n  $ ");
+  expect(stdout).toContain("Examples:\n  $ ");
 });
 
 test("coterie --version", async () => {

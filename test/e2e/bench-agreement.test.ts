@@ -1,5 +1,5 @@
 /**
- * The benchmark of PBFT beside Raft, with as little as it takes: every row is there, of both; never how fast.
+ * Runs the benchmark of PBFT and Raft with a minimal load. Every row must be present for both, at any speed.
  *
  * @module-tag long
  */
@@ -12,7 +12,7 @@ interface Printed {
   readonly signatures: { signUs: number; verifyUs: number; counts: readonly object[] };
 }
 
-test("coterie bench agreement: commands a second, delay and what signatures cost, of both in one run", async () => {
+test("coterie bench agreement: commands per second, delay and cost of signatures, for both in one run", async () => {
   const { code, stdout, stderr } = await coterie("bench", "agreement", "--nodes", "4", "--quick", "--json");
   expect(code, stderr).toBe(0);
   const { rows, signatures } = JSON.parse(stdout) as Printed;
@@ -29,11 +29,11 @@ test("coterie bench agreement: commands a second, delay and what signatures cost
       expect(figures[system]?.[0], what).toBeGreaterThan(0);
     }
   expect(Math.min(signatures.signUs, signatures.verifyUs)).toBeGreaterThan(0);
-  // One request, one pre-prepare, N − 1 prepares, N commits.
+  // One request, one pre-prepare, N − 1 prepares and N commits.
   expect(signatures.counts).toEqual([{ nodes: 4, signed: 9, verified: 20 }]);
 });
 
-test("refuses a size that cannot be, in one sentence", async () => {
+test("rejects an impossible size in one sentence", async () => {
   const { code, stdout, stderr } = await coterie("bench", "agreement", "--nodes", "0");
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toContain(

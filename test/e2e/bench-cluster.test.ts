@@ -1,6 +1,6 @@
 /**
- * The benchmark of the replicated service, with as little as it takes: every row is there, for etcd as well where it is installed;
- * never how fast.
+ * Runs the benchmark of the replicated service with a minimal load. Every row must be present, also for etcd if it is
+ * installed, at any speed.
  *
  * @module-tag long
  */
@@ -19,7 +19,7 @@ interface Measured {
 const whatIn = ({ rows }: Measured, section: string): string[] =>
   rows.filter((row) => row.section === section).map((row) => row.what);
 
-/** One figure above 0 of each system that has this row. */
+/** Expects one figure above 0 for each system that has this row. */
 function isMeasured({ peers, rows }: Measured, has: (peer: string, row: Row) => boolean): void {
   for (const row of rows) {
     const systems = ["Coterie", ...peers.filter((peer) => has(peer, row))];
@@ -29,7 +29,7 @@ function isMeasured({ peers, rows }: Measured, has: (peer: string, row: Row) => 
   }
 }
 
-test("coterie bench cluster: writes, reads, locks, watches and fail-over, of all in one run", async () => {
+test("coterie bench cluster: writes, reads, locks, watches and fail-over, all in one run", async () => {
   expect([await etcdMissing(), isZookeeperInstalled(), (await redisVersion()) !== null]).toEqual([null, true, true]);
   const { code, stdout, stderr } = await coterie("bench", "cluster", "--quick", "--json");
   expect(code, stderr).toBe(0);
@@ -66,7 +66,7 @@ test.each([
   ["--api", "other", "join or etcd, got other"],
   ["--rounds", "0", "a whole number from 1 to 100, got 0"],
   ["--seconds", "0", "above 0 and at most 60, got 0"],
-])("refuses %s %s, in one sentence", async (option, value, words) => {
+])("rejects %s %s in one sentence", async (option, value, words) => {
   const { code, stdout, stderr } = await coterie("bench", "cluster", option, value);
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toContain(`coterie bench cluster: expected ${option} to be ${words}\n`);

@@ -1,5 +1,6 @@
 /**
- * The benchmark of channels, with as little as it takes: everything arrives, and members agree on the order; never how fast.
+ * Runs the benchmark of channels with a minimal load. All messages must arrive, and members must agree on the order, at
+ * any speed.
  *
  * @module-tag long
  */
@@ -17,7 +18,7 @@ interface Row {
 
 const few = ["--processes", "3", "--bytes", "100", "--senders", "all", "--seconds", "0.2", "--rounds", "1"];
 
-test("coterie bench multicast: members deliver all that was sent, in the same order where that is promised", async () => {
+test("coterie bench multicast: members deliver all messages, in the same order if that is promised", async () => {
   const { code, stdout, stderr } = await coterie("bench", "multicast", "--order", "fifo,total", ...few, "--json");
   expect(code, stderr).toBe(0);
   const rows = JSON.parse(stdout) as Row[];
@@ -35,7 +36,7 @@ test("coterie bench multicast: members deliver all that was sent, in the same or
   }
 });
 
-test("however little time a process gets, it sends something, and how old that was when it arrived is known", async () => {
+test("a process with little processor time still sends something, and the age of its messages is measured", async () => {
   const few = ["--order", "fifo", "--processes", "3", "--bytes", "100", "--rounds", "1"];
   const words = [...few, "--seconds", "0.00001", "--json"];
   const { code, stdout, stderr } = await coterie("bench", "multicast", ...words);
@@ -46,17 +47,18 @@ test("however little time a process gets, it sends something, and how old that w
   }
 });
 
-test("members that miss some agree only if what they have is in the same order", () => {
+test("members that miss some messages agree only if the others are in the same order", () => {
   const of = (count: number, ...marks: number[]): Sequence => ({ count, marks, order: count });
   const length = 2 * MARK_EVERY;
   expect(sameOrder([of(length, 7, 8), of(length, 7, 8), of(length + 1, 7, 8)])).toBe(true);
   expect(sameOrder([of(length, 7, 8), of(length + 1, 7, 9)])).toBe(false);
-  expect(sameOrder([of(length - 1, 7), of(length + 1, 7, 9)])).toBe(true); // Of the rest there is only one.
+  // The marks that both members have are in the same order.
+  expect(sameOrder([of(length - 1, 7), of(length + 1, 7, 9)])).toBe(true);
   expect(sameOrder([of(MARK_EVERY - 1), of(length, 7, 8)])).toBe(true);
   expect(sameOrder([of(length, 7, 8), { ...of(length, 7, 8), order: 9 }])).toBe(false);
 });
 
-test("for people: a row for each way, its rate beside that of a bare fan-out", async () => {
+test("for people: a row for each transport, with its rate next to a bare fan-out", async () => {
   const { code, stdout, stderr } = await coterie("bench", "multicast", "--order", "none", ...few);
   expect(code, stderr).toBe(0);
   expect(stdout).toContain("3 processes, payloads of 100 bytes, all send");
@@ -65,7 +67,7 @@ test("for people: a row for each way, its rate beside that of a bare fan-out", a
   expect(stdout).toMatch(/bare net +\d+ \[\d+–\d+\] +1\.00 \[/);
 });
 
-test("--help names a run that does not take long", async () => {
+test("--help shows a short run", async () => {
   const { code, stdout } = await coterie("bench", "multicast", "--help");
   expect(code).toBe(0);
   expect(stdout).toContain("  coterie bench multicast --processes 3 --order total --transport tcp\n");
@@ -76,7 +78,7 @@ test.each([
   ["--processes", "1", "whole numbers from 2 to 32, such as 3,5, got 1"],
   ["--bytes", "8", "whole numbers from 32 to 60000, such as 100,1024, got 8"],
   ["--seconds", "0", "above 0 and at most 60, got 0"],
-])("refuses %s %s, in one sentence", async (option, value, words) => {
+])("rejects %s %s in one sentence", async (option, value, words) => {
   const { code, stdout, stderr } = await coterie("bench", "multicast", option, value);
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toContain(`coterie bench multicast: expected ${option} to be ${words}\n`);

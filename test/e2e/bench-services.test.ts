@@ -1,5 +1,6 @@
 /**
- * The benchmark of services, with as little as it takes: every row is there, and what must be lost is lost; never how fast.
+ * Runs the benchmark of services with a minimal load. Every row must be present and every expected loss must occur, at
+ * any speed.
  *
  * @module-tag long
  */
@@ -8,7 +9,7 @@ import type { Row } from "../../bench/results.ts";
 import { coterie } from "./cluster-under-test.ts";
 
 test("coterie bench services --only locks: a rate for one client and for many, in one process and in three", async () => {
-  // Long enough for one pair of each client on a busy machine.
+  // Long enough for one pair of every client on a busy machine.
   const few = ["--only", "locks", "--quick", "--seconds", "3", "--json"];
   const { code, stdout, stderr } = await coterie("bench", "services", ...few);
   expect(code, stderr).toBe(0);
@@ -26,7 +27,7 @@ test("coterie bench services --only locks: a rate for one client and for many, i
   }
 });
 
-test("coterie bench services --only stalls: a member that is stopped for longer than every lease has lost all; others follow a crash", async () => {
+test("coterie bench services --only stalls: a member that is paused for longer than every lease has lost all grants; others follow a crash", async () => {
   const few = ["--only", "stalls", "--timing", "fast", "--stalls", "3000", "--rounds", "1", "--json"];
   const { code, stdout, stderr } = await coterie("bench", "services", ...few);
   expect(code, stderr).toBe(0);
@@ -51,7 +52,7 @@ test.each([
   ["--timing", "slow", "some of fast, default, patient, got slow"],
   ["--rounds", "0", "a whole number from 1 to 100, got 0"],
   ["--seconds", "0", "above 0 and at most 60, got 0"],
-])("refuses %s %s, in one sentence", async (option, value, words) => {
+])("rejects %s %s in one sentence", async (option, value, words) => {
   const { code, stdout, stderr } = await coterie("bench", "services", option, value);
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toContain(`coterie bench services: expected ${option} to be ${words}\n`);

@@ -1,6 +1,6 @@
 /**
- * A member that writes to the resource while it leads, and does not look whether it still does: `node careless-writer.js
- * OPTIONS PORT INDEX`, where OPTIONS are those of `join()`. It goes on for 50 ms after it was told to stop.
+ * A member that writes to the resource while it leads, without checking whether it still does: `node careless-writer.js
+ * OPTIONS PORT INDEX`, where OPTIONS are the options of `join()`. It continues for 50 ms after it was stopped.
  */
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";

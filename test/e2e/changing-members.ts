@@ -1,4 +1,7 @@
-/** Members of a cluster in processes of their own, which a test adds, removes, replaces, moves, restarts and harms while clients work. */
+/**
+ * Members of a cluster in separate processes. A test adds, removes, replaces, moves, restarts and disturbs them while
+ * clients work.
+ */
 import { execFileSync } from "node:child_process";
 import {
   copyFileSync,
@@ -25,16 +28,16 @@ import { Conversation } from "./conversation.ts";
 const FOUNDERS = [1, 2, 3];
 const MOST_VOTERS = 5;
 const FEWEST_VOTERS = 3;
-/** How long a fault lasts: a heartbeat, or some elections. */
+/** How long a fault lasts: about a heartbeat, or several elections. */
 const LASTS_MS = [30, 1_500] as const;
-/** How long a sync of a slow disk takes, in the middle: leases are 0.4 s. */
+/** The average duration of a sync on a slow disk. Leases last 0.4 s. */
 const SLOW_SYNC_MS = 60;
 const SLOW_FOR_MS = 2_000;
-/** By how much a clock is wrong at most; leases allow for 5 %. */
+/** The largest error of a clock. Leases allow for 5 %. */
 const DRIFT = 0.04;
 const MACHINE = new URL("./faulty-machine.js", import.meta.url);
 const PROGRAM = fileURLToPath(new URL("./speaking-member.js", import.meta.url));
-/** Of the disk of a member, where it can be given one of its own. */
+/** The disk size of a member, if it can have a disk of its own. */
 const DISK_BYTES = 64 << 20;
 
 export const deeds = [
@@ -55,19 +58,20 @@ export class ChangingMembers {
   readonly #folder = mkdtempSync(join(tmpdir(), "coterie-members-"));
   readonly #draw: Random;
   readonly #running = new Map<number, ScriptUnderTest>();
-  /** How the process of each is called. */
+  /** The name of each process. */
   readonly #names = new Map<number, string>();
   /**
-   * Beside the later release, whose `node_modules` is a link: Node may follow it in `require` and not in `import`, once a socket has
-   * been looked at, as releases up to 26 November 2026 do, unless the program lies below the same first folder (nodejs/node#51142).
+   * Located in the folder of the later release, whose `node_modules` is a link. Once Node has checked a socket, as
+   * releases up to 26 November 2026 do, it may follow that link in `require` but not in `import`, unless the program is
+   * below the same first folder (nodejs/node#51142).
    */
   readonly #program = join(this.#folder, "speaking-member.mjs");
   readonly conversation = new Conversation(this.#folder);
   readonly #ports = new Map<number, Ports>();
   readonly #mounted: string[] = [];
-  /** How fast the clocks of each machine go. */
+  /** The clock speed of each machine. */
   readonly #rates = new Map<number, number>();
-  /** Who is on the list between deeds: all of them vote. */
+  /** The listed members between actions. All of them vote. */
   #listed: readonly number[] = FOUNDERS;
   #next = 4;
   #package = PACKAGE;
@@ -75,14 +79,17 @@ export class ChangingMembers {
   #left: readonly Deed[] = [];
   #hasPicked = false;
   #isSecondTurn = false;
-  /** Whether members can be given disks of their own: only root may mount them. */
+  /** Whether members can have disks of their own: only root may mount them. */
   hasDisks = true;
-  /** How many have ended by themselves, as their disks were full; and, as they were told, because they had been removed. */
+  /**
+   * The number of processes that ended by themselves as expected: because their disks were full, and because they had
+   * been removed.
+   */
   readonly ended = { disk: 0, removed: 0 };
-  /** What the largest folder and the largest process have come to, in bytes. */
+  /** The size of the largest folder and of the largest process, in bytes. */
   readonly most = { folder: 0, memory: 0 };
 
-  /** @param later where the package is to which members are upgraded */
+  /** @param later the location of the package that members are upgraded to */
   constructor(draw: Random, later: string) {
     this.#draw = draw;
     this.#later = later;
@@ -95,16 +102,16 @@ export class ChangingMembers {
     await this.#allListen(FOUNDERS);
   }
 
-  /** Where those that are on the list serve clients. */
+  /** The client endpoints of the listed members. */
   readonly endpoints = (): readonly string[] =>
     this.#listed.map((id) => `http://127.0.0.1:${(this.#ports.get(id) as Ports).clients}`);
 
-  /** Whether each kind has been picked once. */
+  /** Whether every kind has been picked once. */
   get hasDoneEach(): boolean {
     return this.#isSecondTurn || (this.#hasPicked && this.#left.length === 0);
   }
 
-  /** Each kind before any comes again. */
+  /** Picks a kind of action. Every kind is picked once before any is repeated. */
   pick(): Deed {
     this.#isSecondTurn ||= this.#hasPicked && this.#left.length === 0;
     this.#hasPicked = true;
@@ -114,7 +121,7 @@ export class ChangingMembers {
     return deed;
   }
 
-  /** One deed, and its repair: afterwards all that are on the list run, and vote or learn. */
+  /** Carries out one action and its repair. Afterwards all listed members run as voters or learners. */
   async carryOut(deed: Deed): Promise<void> {
     const victim = deed.includes("leader") ? await this.#leader() : this.#draw.pick(this.#listed);
     switch (deed) {
@@ -159,7 +166,7 @@ export class ChangingMembers {
     }
   }
 
-  /** Looks how large folders and processes are. @returns those of now, smallest first, in MiB */
+  /** Measures folders and processes. @returns their current sizes in MiB, smallest first */
   async weigh(): Promise<{ readonly folders: readonly number[]; readonly memory: readonly number[] }> {
     const [folders, memory]: [number[], number[]] = [[], []];
     for (const [id, process] of this.#running) {
@@ -173,7 +180,10 @@ export class ChangingMembers {
     return { folders: sorted(folders), memory: sorted(memory) };
   }
 
-  /** Waits until all that run hear each other on the channel. @throws for what is wrong so far */
+  /**
+   * Waits until all running members receive each other's messages on the channel.
+   * @throws Error for violations so far
+   */
   async converse(): Promise<void> {
     await this.conversation.progress([...this.#running.keys()].map((id) => this.#names.get(id) as string));
   }
@@ -218,7 +228,7 @@ export class ChangingMembers {
     const options: JoinOptions = {
       ...{ cluster: "test", id, existing, faultInjector: true },
       members: Object.fromEntries(ids.map((each) => [each, this.#addressOf(each)])),
-      // A mounted folder's root is not its own to lock and to remove.
+      // A member cannot lock and remove the root folder of a mounted disk.
       dataDir: join(this.#dataOf(id), "journal"),
       admin: `127.0.0.1:${admin}`,
       clients: `127.0.0.1:${clients}`,
@@ -278,7 +288,10 @@ export class ChangingMembers {
     if (!answer.ok) throw new Error(`member ${id} answers ${await answer.text()}`);
   }
 
-  /** It ends, and says why, or goes on without having to write; with room again it goes on from what it has. */
+  /**
+   * Fills the disk of a member. The member ends and reports why, or continues if it does not have to write. After space
+   * is freed, it continues from its state.
+   */
   async #fullDisk(id: number): Promise<void> {
     const ballast = join(this.#dataOf(id), "ballast");
     const { bavail, bsize } = statfsSync(this.#dataOf(id));
@@ -286,7 +299,7 @@ export class ChangingMembers {
     try {
       execFileSync("dd", ["if=/dev/zero", `of=${ballast}`, `bs=${bsize}`, `count=${bavail}`], { stdio: "ignore" });
     } catch {
-      // What was left has been taken meanwhile.
+      // The disk became full earlier, because other processes wrote to it as well.
     }
     const ended = await Promise.race([process.finished, sleep(LASTS_MS[1], null)]);
     rmSync(ballast);
@@ -307,7 +320,7 @@ export class ChangingMembers {
     this.#afflict(id, 0);
   }
 
-  /** How many syncs have taken longer than 25 ms, as the member measures them. */
+  /** Returns how many syncs took longer than 25 ms, according to the member. */
   async #slowSyncs(id: number): Promise<number> {
     const { admin } = this.#ports.get(id) as Ports;
     const page = await (await fetch(`http://127.0.0.1:${admin}/metrics`)).text();
@@ -318,7 +331,7 @@ export class ChangingMembers {
     return count - quick;
   }
 
-  /** From now on each goes as fast as it likes, until the next time; one that is started again, too. */
+  /** Gives each clock its own rate until the next call. The rate survives restarts. */
   async #driftApart(): Promise<void> {
     for (const id of this.#listed) {
       this.#rates.set(id, this.#draw.between(1 - DRIFT, 1 + DRIFT));
@@ -354,7 +367,7 @@ export class ChangingMembers {
     await this.#settled([...this.#listed, id]);
   }
 
-  /** In half of all cases of one that is dead. */
+  /** Half of the replaced members are dead. */
   async #replace(victim: number): Promise<void> {
     if (this.#draw.below(2) === 0) await this.#stop(victim, "SIGKILL");
     const id = await this.#enter("add", "--replaces", String(victim));
@@ -379,8 +392,8 @@ export class ChangingMembers {
   }
 
   /**
-   * Puts one on the list, and starts it; in a third of all cases somebody is killed in the middle of that, and started again: not who is
-   * being replaced, who may know by then that it does not come back.
+   * Lists a member and starts it. In a third of all cases a different member is killed in between and restarted. The
+   * member being replaced is never killed, because it may already know that it does not come back.
    */
   async #enter(...words: readonly string[]): Promise<number> {
     const id = this.#next;
@@ -396,7 +409,10 @@ export class ChangingMembers {
     return id;
   }
 
-  /** Of one that is not on the list any more. It ends by itself once it hears of that, unless it was not there to hear it. */
+  /**
+   * Waits until the process of a removed member has ended. A running member ends by itself once it learns of the
+   * removal.
+   */
   async #gone(id: number): Promise<void> {
     const process = this.#running.get(id);
     if (process === undefined) return;
@@ -412,7 +428,7 @@ export class ChangingMembers {
     this.#listed = ids;
   }
 
-  /** These are on the list, and nobody else. */
+  /** Waits until exactly these members are listed. */
   async #untilListed(...wanted: readonly string[]): Promise<void> {
     let said = "";
     await until(
@@ -435,7 +451,7 @@ export class ChangingMembers {
     return leader?.id ?? this.#draw.pick(this.#listed);
   }
 
-  /** @returns what it printed. */
+  /** @returns the output of the command */
   async #command(...words: readonly string[]): Promise<string> {
     const at = ["--timeout", "60s", "--endpoints", this.endpoints().join(",")];
     const { code, stdout, stderr } = await coterie(...words, ...at);
@@ -444,7 +460,7 @@ export class ChangingMembers {
   }
 }
 
-/** A file may go while others are looked at. */
+/** A file may be deleted while this runs. */
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
 function memoryOf(pid: number): number {

@@ -1,4 +1,4 @@
-/** What is said of a channel is believed only as far as it can be: each promise that is broken is found. */
+/** Tests the checker of channel reports. It must detect every broken promise. */
 import { expect, test } from "vitest";
 import type { ChannelState } from "../../src/cluster/services/channel-api.ts";
 import { broken, type Run } from "./channel-accounts.ts";
@@ -10,7 +10,7 @@ function said(turn: number, view: number | null, members: string, state: Channel
   return { kind: "view", name, turn, view, members: [...members].map(Number), state };
 }
 
-/** As `BURST of SENDER NUMBER`. */
+/** Returns the report of a delivery. The payload is `BURST of SENDER NUMBER`. */
 function got(turn: number, view: number, payload: string, id = idOf(view, payload)): Report {
   return { kind: "delivered", name, turn, view, payload, id, from: Number(payload.split(" ")[2]) };
 }
@@ -27,7 +27,7 @@ const refused = (payload: string, code: string, phase: string): Report => ({
   refused: [{ payload, code, phase }],
 });
 
-/** Three members, of which the third is left out of view 2 and comes back in view 3. */
+/** Three members. The third is left out of view 2 and returns in view 3. */
 const one: readonly Report[] = [
   ...[said(0, 1, "123"), got(1, 1, "1 of 1 1"), got(1, 1, "2 of 2 1"), got(2, 1, "3 of 3 1")],
   ...[said(3, 1, "123", "blocked"), said(4, 2, "12"), got(4, 2, "4 of 1 1"), settled(2, "4 of 1 1")],
@@ -46,30 +46,30 @@ const without = (reports: readonly Report[], at: number) => reports.filter((_, k
 const swapped = (reports: readonly Report[], at: number) =>
   without(reports.toSpliced(at + 2, 0, reports[at] as Report), at);
 
-test("what is as it should be is believed", () => {
+test("accepts correct reports", () => {
   for (const order of ["none", "fifo", "causal", "total", "causal-total"] as const)
     expect(broken(runs(one, two, three), order)).toEqual([]);
 });
 
-test("within a turn, messages and views come in any order", () => {
+test("accepts messages and views in any order within a turn", () => {
   const late = [...two.slice(0, 4), said(4, 2, "12"), said(4, 2, "12", "blocked"), said(4, 3, "123")];
   expect(found([...late, got(4, 2, "4 of 1 1"), got(4, 3, "5 of 3 1"), got(4, 3, "6 of 1 1")])).toEqual([]);
   const early = [...two.slice(0, 4), got(4, 2, "4 of 1 1"), got(4, 3, "5 of 3 1"), got(4, 3, "6 of 1 1")];
   expect(found([...early, said(4, 2, "12"), said(4, 3, "123")])).toEqual([]);
 });
 
-test("a program that comes later is told of what was before, of views that others know", () => {
+test("a program that starts later receives earlier messages, of views that others know", () => {
   const before = [said(9, 3, "123"), got(9, 1, "1 of 1 1"), got(9, 1, "2 of 2 1"), got(9, 3, "5 of 3 1")];
   expect(found(two, [...before, got(9, 3, "6 of 1 1")])).toEqual([]);
   expect(found(two, [said(9, 3, "123"), got(9, 2, "4 of 1 1")])).toEqual([
-    "node 3 (incarnation 2) installed view 2, in which it is not",
+    "node 3 (incarnation 2) installed view 2, but is not a member of it",
   ]);
   expect(found(two, [said(9, 3, "123"), got(9, 0, "1 of 1 1")])).toEqual([
     "member 3, in no view, delivered 1 of 1 1 as of view 0",
   ]);
 });
 
-test("a program that comes while its member is stalled is told of messages of the view that it is in", () => {
+test("a program that starts while its member is stalled receives messages of the current view", () => {
   const stalled = [said(9, 1, "123", "stalled"), got(9, 1, "1 of 1 1"), got(10, 1, "2 of 2 1"), said(11, 1, "123")];
   expect(found(two, stalled)).toEqual([]);
   expect(found(two, [...stalled, said(11, 1, "123", "outside"), said(12, 3, "123")])).toEqual([]);
@@ -78,7 +78,7 @@ test("a program that comes while its member is stalled is told of messages of th
 test.each<[string, string, Report[]]>([
   [
     "a message that is missing",
-    "node 1 (incarnation 0) delivered 1.2.2.0 and node 2 (incarnation 1) did not, in view 1, from which both went to view 2",
+    "node 1 (incarnation 0) delivered 1.2.2.0 and node 2 (incarnation 1) did not, in view 1, before both went to view 2",
     without(two, 2),
   ],
   [
@@ -101,8 +101,8 @@ test.each<[string, string, Report[]]>([
     ),
   ],
   [
-    "one of somebody who is not in the view",
-    "node 2 (incarnation 1) delivered 2.3.7.0 in view 2, in which node 3 is not",
+    "one of a node that is not in the view",
+    "node 2 (incarnation 1) delivered 2.3.7.0 in view 2, but node 3 is not a member of it",
     two.toSpliced(7, 0, got(4, 2, "7 of 3 1")),
   ],
   ["one that comes twice", "node 2 (incarnation 1) delivered 2#2000001 twice", [...two, got(6, 3, "2 of 2 1")]],
@@ -132,27 +132,28 @@ test.each<[string, string, Report[]]>([
     "9 of 2 1 was refused, with send-uncertain",
     [...two, refused("9 of 2 1", "send-uncertain", "uncertain")],
   ],
-])("%s is found", (_what, sentence, second) => {
+])("detects %s", (_what, sentence, second) => {
   expect(found(second)).toContain(sentence);
 });
 
-test("what is delivered outside of any view is found", () => {
+test("detects deliveries outside of any view", () => {
   const outside = three.toSpliced(5, 0, got(3, 1, "3 of 3 1"));
   expect(found(two, outside)).toEqual(["member 3, in no view, delivered 3 of 3 1 as of view 1"]);
-  expect(found(two, three.toSpliced(4, 0, got(2, 1, "3 of 3 1")))).toEqual([]); // In the turn in which it was left out.
+  // The delivery is reported in the same turn as the exclusion.
+  expect(found(two, three.toSpliced(4, 0, got(2, 1, "3 of 3 1")))).toEqual([]);
 });
 
-test("what all members had is delivered to those that go on, though its sender does not", () => {
+test("a message that all members had is delivered to the remaining ones, even if its sender leaves", () => {
   const last = [...three.slice(0, 3), got(1, 1, "3 of 3 1"), settled(1, "3 of 3 1")];
   const others = [without(one, 3), without(two, 3)];
   expect(broken(runs(one, two, last), "causal")).toEqual([]);
-  const sentence = (member: number) => `member ${member} went on from view 1 without 3 of 3 1, which was settled`;
+  const sentence = (member: number) => `member ${member} left view 1 without 3 of 3 1, which was settled`;
   expect(broken(runs(...others, last), "causal")).toEqual([sentence(1), sentence(2)]);
-  // In the total orders a message is settled when it has been delivered to its sender.
+  // In total orders, a message is settled when it has been delivered to its sender.
   expect(broken(runs(...others, last), "causal-total")).toEqual([]);
 });
 
-test("who is killed in the middle of a turn need not have said all of it", () => {
+test("a process that is killed in the middle of a turn may not have reported all of it", () => {
   const cut = [...two.slice(0, 4), said(4, 2, "12")];
   expect(broken([...runs(one, cut, three), { id: 2, reports: [] }], "causal-total")).toEqual([]);
   expect(
@@ -164,7 +165,7 @@ test("who is killed in the middle of a turn need not have said all of it", () =>
   expect(broken([...runs(one, out, three), { id: 2, reports: [] }], "causal-total")).toEqual([]);
 });
 
-test("who is killed need not have said that it was delivered what it was told is settled", () => {
+test("a killed process may not have reported the delivery of a settled message", () => {
   const killed = (reports: readonly Report[]) =>
     broken([...runs(one, reports, three), { id: 2, reports: [] }], "causal-total");
   const unsaid = [...two, settled(3, "9 of 2 1")];

@@ -1,6 +1,7 @@
 /**
- * Whether what members have said of a channel is what it promises: in which view each message was delivered, to whom, and in
- * which order. Payloads are to be `BURST of SENDER NUMBER`, the bursts of a sender and the numbers in each counting up.
+ * Checks the reports of members about a channel against its promises: the view, the receivers and the order of each
+ * delivery. Payloads must be `BURST of SENDER NUMBER`. Each sender numbers its bursts, and the messages in each burst,
+ * in ascending order.
  */
 
 import type { Order } from "../../src/cluster/services/channel-api.ts";
@@ -13,13 +14,13 @@ import {
 } from "../../src/history/virtual-synchrony.ts";
 import type { Report } from "./channel-process.ts";
 
-/** One run of one member, and all that it has said of one channel. */
+/** One run of one member, and all its reports of one channel. */
 export interface Run {
   readonly id: NodeId;
   readonly reports: readonly Report[];
 }
 
-/** What a run has said, as one sequence, and what does not fit into it. */
+/** The reports of a run as one sequence, and reports that do not fit into it. */
 interface Account {
   readonly run: Run;
   readonly log: readonly GroupEntry[];
@@ -27,16 +28,16 @@ interface Account {
 }
 
 type Change = Pick<Extract<Report, { kind: "view" }>, "view" | "members" | "state">;
-/** Who is in each view, as anybody has said it. */
+/** The members of each view, as reported by any run. */
 type Known = ReadonlyMap<number, readonly NodeId[]>;
 
-/** Every promise that was not kept, a sentence each. The runs of one member are to stand in the order in which they were. */
+/** Returns every broken promise, one sentence each. The runs of one member must be in chronological order. */
 export function broken(runs: readonly Run[], order: Order): string[] {
   const said = runs.flatMap(views).filter(({ view }) => view !== null);
   const known: Known = new Map(said.map(({ view, members }) => [view as number, members]));
   const accounts = runs.map((run) => accountOf(run, known, wasKilled(run, runs)));
   const records = accounts.map(({ run, log }, incarnation) => ({ node: run.id, incarnation, log }));
-  const sending = order === "total" ? undefined : "fifo"; // By itself it promises nothing of one sender's order.
+  const sending = order === "total" ? undefined : "fifo"; // Total order does not include sender order.
   const isTotal = order === "total" || order === "causal-total";
   return [
     ...accounts.flatMap(({ misplaced }) => misplaced),
@@ -54,14 +55,15 @@ const deliveries = ({ reports }: Run) => reports.filter((report) => report.kind 
 const settled = ({ reports }: Run) => reports.flatMap((report) => (report.kind === "sent" ? report.settled : []));
 const refused = ({ reports }: Run) => reports.flatMap((report) => (report.kind === "sent" ? report.refused : []));
 
-/** It may have been about to say more. */
+/** Whether the process was killed, so its last reports may be missing. */
 const wasKilled = ({ id, reports }: Run, runs: readonly Run[]): boolean =>
   runs.findLast((run) => run.id === id)?.reports !== reports && !reports.some(({ kind }) => kind === "left");
 
 /**
- * A program is told of messages by one reader and of views by another. What comes in one turn each of them tells in its own
- * order: there a delivery is put into the view that it names, if the member was in that view in this turn. Of who was killed
- * in the middle of a turn, messages may be missing that came before a view of it.
+ * Puts the reports of a run into one sequence. A program receives messages and views through two iterators, and the
+ * order between them is unknown within a turn. A delivery is put into the view that it names, if the member was in that
+ * view during the turn. If the process was killed in the middle of a turn, messages that precede one of its views may
+ * be missing.
  */
 function accountOf(run: Run, known: Known, isCutOff: boolean): Account {
   const log: GroupEntry[] = [];
@@ -89,7 +91,7 @@ function accountOf(run: Run, known: Known, isCutOff: boolean): Account {
   return { run, log, misplaced };
 }
 
-/** The view that the member is in from then on. While it is stalled nothing changes. */
+/** Returns the member's view after a change. A stalled member keeps its view. */
 const viewIn = ({ view, state }: Change): number | null => (state === "member" || state === "blocked" ? view : null);
 
 const placeOf = (view: number | null): string => (view === null ? "no view" : `view ${view}`);
@@ -104,7 +106,10 @@ function turnsOf({ id, reports }: Run): Run[] {
   return [...turns.values()].map((turn) => ({ id, reports: turn }));
 }
 
-/** The views that the member had been in before its program asked, as far as there are messages of them, or it is stalled there. */
+/**
+ * Returns the views of the member before its program began to read, if they have messages or the member is stalled in
+ * one.
+ */
 function earlier(turn: Run, known: Known): Change[] {
   const [first] = views(turn);
   const present = first?.view ?? 0;
@@ -114,15 +119,15 @@ function earlier(turn: Run, known: Known): Change[] {
   const before = [...named]
     .filter((view) => !own.has(view) && known.has(view) && view <= present)
     .sort((a, b) => a - b);
-  const numbers = [...known.keys()].sort((a, b) => a - b); // They have gaps: views are entries of the log.
+  const numbers = [...known.keys()].sort((a, b) => a - b); // Numbers have gaps, since views are log entries.
   return before.flatMap((view, k) => {
     const stay = { view, members: known.get(view) ?? [], state: "member" as const };
     const goesOn = numbers[numbers.indexOf(view) + 1] === (before[k + 1] ?? present) || (isStalled && view === present);
-    return goesOn ? [stay] : [stay, { ...stay, state: "outside" as const }]; // What was between is not known here.
+    return goesOn ? [stay] : [stay, { ...stay, state: "outside" as const }]; // The views in between are unknown.
   });
 }
 
-/** A payload's burst, sender and number. */
+/** Splits a payload into burst, sender and number. */
 const partsOf = (payload: string): number[] => payload.split(/ of | /).map(Number);
 
 function sendingOf(payload: string): Sending {
@@ -138,8 +143,8 @@ function foreign(run: Run): string[] {
 }
 
 /**
- * What was settled has been delivered to its sender, under the id and in the view that it was told. Who was killed may have been about
- * to say so.
+ * Returns violations of this rule: every settled message has been delivered to its sender, with the acknowledged id and
+ * in that view. A killed process may not have reported the delivery.
  */
 function unheard(run: Run, isCutOff: boolean): string[] {
   const heard = new Map(deliveries(run).map(({ id, view, payload }) => [payload, `${id} ${view}`]));
@@ -150,7 +155,10 @@ function unheard(run: Run, isCutOff: boolean): string[] {
   return missing.map(({ id, payload }) => `${payload} was settled as ${id}, and its sender was not delivered that`);
 }
 
-/** What cannot be sent any more, or not be told of, is so because its sender has left or was left out. */
+/**
+ * Returns violations of this rule: a message can be unsendable or uncertain only if its sender has left or was
+ * excluded.
+ */
 function unexcused({ run, log }: Account): string[] {
   const isExcused = (code: string): boolean =>
     code === "member-left" || (code === "send-uncertain" && log.some((entry) => "ejected" in entry));
@@ -158,7 +166,7 @@ function unexcused({ run, log }: Account): string[] {
   return others.map(({ code, payload }) => `${payload} was refused, with ${code}`);
 }
 
-/** Nobody is delivered what a sender was told has never been sent. */
+/** Returns violations of this rule: no member delivers a message that was reported as never sent. */
 function unsaid(runs: readonly Run[]): string[] {
   const unsent = new Set(
     runs.flatMap(refused).flatMap(({ phase, payload }) => (phase === "never-sent" ? [payload] : [])),
@@ -169,19 +177,22 @@ function unsaid(runs: readonly Run[]): string[] {
   });
 }
 
-/** What every member of the view has is delivered to all of them that go on, whatever becomes of its sender. */
+/**
+ * Returns violations of this rule: if every member of the view has a message, all continuing members deliver it, even
+ * if its sender crashes.
+ */
 function unstable(accounts: readonly Account[]): string[] {
   const stable = accounts.flatMap(({ run }) => settled(run));
   return accounts.flatMap(({ run, log }) => {
     const had = hadWhenGoingOn(log);
     const missing = stable.filter(({ id, view }) => had.get(view)?.has(id) === false);
     return missing.map(
-      ({ payload, view }) => `member ${run.id} went on from view ${view} without ${payload}, which was settled`,
+      ({ payload, view }) => `member ${run.id} left view ${view} without ${payload}, which was settled`,
     );
   });
 }
 
-/** What was delivered in each view from which the member went to the next. */
+/** Returns the deliveries in each view that the member left directly for the next one. */
 function hadWhenGoingOn(log: readonly GroupEntry[]): ReadonlyMap<number, ReadonlySet<string>> {
   const had = new Map<number, Set<string>>();
   let stay: { view: number; ids: Set<string> } | null = null;

@@ -1,4 +1,4 @@
-/** Members with channels, each in a process of its own: started, killed, paused and cut off as a test likes. */
+/** Members with channels in separate processes. Tests start, kill, pause and cut off these processes. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,15 +15,15 @@ import { PACKAGE, until } from "./cluster-under-test.ts";
 
 type Said<S extends Report["kind"]> = Extract<Report, { kind: S }>;
 
-/** Of what a process says on stderr, the end is kept. */
+/** The number of characters kept from the end of a process's stderr. */
 const MAX_COMPLAINTS = 4_000;
 
-/** One process, which is one member after the other. */
+/** A process that runs members one after another. */
 class MemberProcess {
   readonly exited: Promise<number | null>;
   readonly #child: ChildProcess;
   hasExited = false;
-  /** How it ended, if nobody asked for that. */
+  /** How the process ended, if the test did not request it. */
   fault: string | null = null;
   current: ChannelMember | null = null;
   #isExpectedToEnd = false;
@@ -38,7 +38,7 @@ class MemberProcess {
     child.stderr.on("data", (chunk: Buffer) => {
       complaints = `${complaints}${chunk.toString()}`.slice(-MAX_COMPLAINTS);
     });
-    child.stdin?.on("error", () => {}); // It has been killed meanwhile.
+    child.stdin?.on("error", () => {}); // The process may have been killed.
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
       this.current?.reports.push(JSON.parse(line) as Report);
     });
@@ -66,10 +66,10 @@ class MemberProcess {
   }
 }
 
-/** One run of one member: from its start until it leaves or is killed. */
+/** One run of a member, from its start until it leaves or is killed. */
 export class ChannelMember {
   readonly reports: Report[] = [];
-  /** How often it has been told to send. */
+  /** The number of send orders. */
   #asked = 0;
 
   constructor(
@@ -85,7 +85,7 @@ export class ChannelMember {
     this.process.order(order);
   }
 
-  /** The first report of that kind that fits, once it is there. */
+  /** Resolves with the first matching report of that kind. */
   said<S extends Report["kind"]>(said: S, fits: (report: Said<S>) => boolean = () => true): Promise<Said<S>> {
     return until(`member ${this.id} says ${said}`, () => this.all(said).find(fits) ?? null);
   }
@@ -94,17 +94,17 @@ export class ChannelMember {
     return this.reports.filter((report): report is Said<S> => report.kind === said);
   }
 
-  /** What it has delivered of a channel, in order. */
+  /** The payloads that the member has delivered on a channel, in order. */
   payloads(name: string): string[] {
     return this.all("delivered").flatMap((report) => (report.name === name ? [report.payload] : []));
   }
 
-  /** Waits until all that it has been told to send is settled, one way or the other. */
+  /** Waits until all messages of this run are settled, whether they succeeded or failed. */
   async settled(): Promise<void> {
     await until(`all that ${this.id} has sent is settled`, () => this.all("sent").length === this.#asked);
   }
 
-  /** @throws Error if its process has ended by itself. */
+  /** @throws Error if the process has ended by itself */
   get isUp(): boolean {
     if (this.process.fault !== null) throw new Error(`member ${this.id} ${this.process.fault}`);
     return !this.process.hasExited && this.process.current === this && this.all("left").length === 0;
@@ -112,7 +112,7 @@ export class ChannelMember {
 }
 
 export class ChannelMembers {
-  /** Every run there was, in order. */
+  /** All runs, in chronological order. */
   readonly runs: ChannelMember[] = [];
   readonly ids: readonly number[];
   readonly #folder = mkdtempSync(join(tmpdir(), "coterie-channels-"));
@@ -137,7 +137,7 @@ export class ChannelMembers {
     return members;
   }
 
-  /** A cluster that has never been, of the processes that run; the one that is ends. */
+  /** Starts a new cluster in the running processes. The previous cluster ends. */
   async renew(): Promise<void> {
     for (const { process } of this.up) process.order({ do: "leave" });
     await Promise.all(this.up.map((member) => member.said("left")));
@@ -160,7 +160,7 @@ export class ChannelMembers {
     return this.ids.flatMap((id) => (this.at(id)?.isUp ? [this.at(id)] : []));
   }
 
-  /** Starts a member, or starts it again with the journal that it has left; of another release in a process of its own. */
+  /** Starts a member, or restarts it with its journal. A member of a different release gets its own process. */
   async start(id: number, packageUrl = PACKAGE): Promise<ChannelMember> {
     const admin = this.#admins.get(id) as string;
     const dataDir = join(this.#folder, `data-${this.#cluster}-${id}`);
@@ -177,7 +177,7 @@ export class ChannelMembers {
     return Promise.all(this.ids.map((id) => this.start(id)));
   }
 
-  /** Has a member send so many payloads that nobody has sent before: what is returned, and a number. */
+  /** Makes a member send this many unique payloads. Each consists of the returned prefix and a number. */
   send(member: ChannelMember, name: string, count: number): string {
     this.#bursts += 1;
     const prefix = `${this.#bursts} of ${member.id}`;
@@ -186,8 +186,8 @@ export class ChannelMembers {
   }
 
   /**
-   * All that are up come together, each sends one more message, and all are delivered all of those: so nothing of before is on
-   * its way any more. Where the group changes meanwhile, somebody may have been left out, and it is done again.
+   * Joins all running members and makes each send one more message. When all have delivered all of these, no earlier
+   * message is in transit. If the group changes in between, a member may have been excluded, and the round is repeated.
    */
   async lastRound(name: string): Promise<void> {
     const { up } = this;
@@ -215,8 +215,8 @@ export class ChannelMembers {
   }
 
   /**
-   * All that are up come together and send until each has multicast and heard others, and until a message was dropped where some
-   * are to be: links alone could bring everything, too.
+   * Joins all running members. They send until each has multicast a message and received one from every other member,
+   * and until a message was dropped if drops are configured. Without this check, links alone could deliver everything.
    */
   async allMulticast(name: string): Promise<void> {
     const { up } = this;
@@ -252,14 +252,14 @@ export class ChannelMembers {
     await process.exited;
   }
 
-  /** Cuts all links between these groups; without groups at all, links are whole. */
+  /** Cuts all links between these groups. Without arguments, heals all links. */
   async partition(...groups: readonly (readonly number[])[]): Promise<void> {
     const cutTo = (id: number): number[] => groups.filter((group) => !group.includes(id)).flat();
     const cuts = this.up.map((member) => ({ member, cutTo: groups.length === 0 ? [] : cutTo(member.id) }));
     await Promise.all(cuts.map(({ member, cutTo: nodes }) => disturb(member, { cutTo: nodes, ...this.besides })));
   }
 
-  /** Faults that there are besides cuts, from the next time that links are cut or made whole. */
+  /** Additional faults. They take effect the next time that links are cut or healed. */
   besides: { readonly datagrams?: DatagramFaults } = {};
 
   async close(): Promise<void> {
@@ -288,7 +288,7 @@ async function disturb({ id, admin }: ChannelMember, faults: object): Promise<vo
   if (!answer.ok) throw new Error(`member ${id} takes no faults: ${answer.status}`);
 }
 
-/** Resolves once these, and no others, are in the latest view of each of them. */
+/** Resolves once the latest view of each of these members contains exactly them. */
 export async function together(those: readonly ChannelMember[], name: string): Promise<void> {
   const wanted = those.map(({ id }) => id).join();
   for (const member of those)

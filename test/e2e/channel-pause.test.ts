@@ -1,6 +1,6 @@
 /**
- * A process that stands still while all send: the others leave it out and go on; when it goes on, it comes back by itself, and
- * nothing that a channel promises has been broken. COTERIE_SOAK=20 makes the pause 10 s long.
+ * Pauses a process while all members send. The others exclude it and continue. When it resumes, it comes back by
+ * itself, and no promise of the channel is broken. COTERIE_SOAK=20 makes the pause 10 s long.
  *
  * @module-tag long
  */
@@ -12,14 +12,14 @@ import { type ChannelMember, ChannelMembers, together } from "./channel-members.
 
 const PAUSE_MS = 500 * Number(process.env.COTERIE_SOAK ?? 6);
 const ROOM = "room";
-/** So many messages each, so often: they wait while the group changes, and do not pile up. */
+/** The number of messages in each burst. They wait while the group changes, and do not accumulate. */
 const BURST = 20;
 const EVERY_MS = 50;
 
 let members: ChannelMembers;
 afterEach(() => members.close());
 
-/** Whom it has been together with, and when it was left out. */
+/** Describes the views of the member, and when it was excluded. */
 function course(member: ChannelMember): string {
   const said = member.all("view").map(({ members: those, state }) => (state === "member" ? those.join() : state));
   return said.filter((word) => word !== "blocked").join("; ");
@@ -38,19 +38,25 @@ test.each(["tcp", "udp"] as const)(
     three.process.signal("SIGSTOP");
     for (const began = performance.now(); performance.now() - began < PAUSE_MS; await sleep(EVERY_MS))
       for (const member of [one, two]) members.send(member, ROOM, BURST);
-    // All of it while it stands still: the senders have waited for the view without it, and no longer.
+    // All are delivered during the pause: the senders waited only for the view without the paused member.
     await together([one, two], ROOM);
     for (const member of [one, two]) await member.settled();
-    const without = one.all("view").findLast(({ state }) => state === "member")?.view as number;
-    for (const member of [one, two]) expect(inView(member, without)).not.toEqual([]);
+    // A busy machine may change the group more than once.
+    const without = viewsOf(one, "1,2");
+    for (const member of [one, two]) expect(inViews(member, without)).not.toEqual([]);
     three.process.signal("SIGCONT");
 
     await members.lastRound(ROOM);
     expect(broken(members.runs, "total")).toEqual([]);
     expect(course(three)).toMatch(/1,2,3; (stalled; )?outside; (.*; )?1,2,3$/);
-    expect(inView(three, without)).toEqual([]);
+    expect(inViews(three, without)).toEqual([]);
   },
 );
 
-const inView = (member: ChannelMember, view: number): string[] =>
-  member.all("delivered").flatMap((message) => (message.view === view ? [message.payload] : []));
+const viewsOf = (member: ChannelMember, group: string): readonly (number | null)[] =>
+  member
+    .all("view")
+    .flatMap(({ state, members: those, view }) => (state === "member" && those.join() === group ? [view] : []));
+
+const inViews = (member: ChannelMember, views: readonly (number | null)[]): string[] =>
+  member.all("delivered").flatMap((message) => (views.includes(message.view) ? [message.payload] : []));

@@ -1,6 +1,6 @@
 /**
- * A process for members with channels, one after the other: takes orders as JSON lines and says as JSON lines what comes of
- * them. Its argument is the built package.
+ * A process that runs members with channels, one after another. It takes orders and reports results as JSON lines. Its
+ * argument is the built package.
  */
 import { createInterface } from "node:readline";
 import type { JoinOptions, Member } from "../../src/cluster/services/api.ts";
@@ -14,16 +14,16 @@ import type {
 
 export type Order =
   | { do: "join"; options: JoinOptions }
-  /** Opens a channel, reads it, and says all that comes. */
+  /** Opens a channel, reads it, and reports everything it delivers. */
   | { do: "open"; name: string; options: ChannelOptions }
-  /** Sends so many payloads, `PREFIX 1` and up, and says which were settled, and which otherwise. */
+  /** Sends this many payloads, `PREFIX 1`, `PREFIX 2` and so on, and reports how each was settled. */
   | { do: "send"; name: string; prefix: string; count: number }
   | { do: "leave" };
 
 export type Report =
   | { kind: "joined" }
   | { kind: "left" }
-  /** `turn` counts on once all that was at hand has been read: within one there is no order between views and messages. */
+  /** `turn` increases once all available input has been read. Within a turn, views and messages are unordered. */
   | ({ kind: "view"; name: string; turn: number } & ChannelView)
   | ({ kind: "delivered"; name: string; turn: number } & ChannelMessage<string>)
   | { kind: "sent"; name: string; prefix: string; settled: Settled[]; refused: Refused[] };
@@ -39,14 +39,14 @@ const [packageUrl = ""] = process.argv.slice(2);
 const { createLog, join }: typeof import("../../src/index.ts") = await import(packageUrl);
 const channels = new Map<string, Channel<string>>();
 const report = (what: Report): void => void process.stdout.write(`${JSON.stringify(what)}\n`);
-/** That members are cut off is what these tests are about. */
+/** Tests cut members off, so only errors matter. */
 const log = createLog((level, text) => void (level === "error" && process.stderr.write(`${text}\n`)));
 let member: Member | null = null;
 
 let turn = 0;
 let isTurning = false;
 
-/** Ticks come when the queue of microtasks, in which readers read, is empty. */
+/** Returns the current turn. A turn ends when the microtask queue is empty, so all readers have read by then. */
 function thisTurn(): number {
   if (!isTurning)
     process.nextTick(() => {
@@ -97,7 +97,7 @@ async function carryOut(order: Order): Promise<void> {
 }
 
 const orders = createInterface({ input: process.stdin });
-// A test that is broken off leaves no members behind.
+// An interrupted test must not leave members running.
 orders.on("close", () => void member?.leave());
 orders.on("line", (line) => {
   carryOut(JSON.parse(line) as Order).catch((error: unknown) => {

@@ -1,7 +1,8 @@
 /**
- * Random runs of members that join, leave, crash, stand still and are cut off, all sending meanwhile, over links or over IP
- * multicast that loses, copies and reorders: the same views, in each view the same messages, and in the same order where
- * that is asked for. COTERIE_SOAK=500 makes it long; COTERIE_SEED repeats its choices.
+ * Random runs of members that join, leave, crash, are paused and are cut off while all of them send, over links or over
+ * IP multicast that loses, duplicates and reorders datagrams. Members must see the same views and deliver the same
+ * messages in each view, in the same order if that is requested. COTERIE_SOAK=500 makes it long; COTERIE_SEED repeats
+ * its choices.
  *
  * @module-tag long
  */
@@ -22,7 +23,7 @@ const orders: readonly Order[] = ["none", "fifo", "causal", "total", "causal-tot
 let members: ChannelMembers;
 afterEach(() => members.close());
 
-test(`in each of ${rounds} random runs those that stay together deliver together`, async () => {
+test(`in each of ${rounds} random runs, members that stay together deliver together`, async () => {
   console.log(`soak: COTERIE_SOAK=${rounds} COTERIE_SEED=${seed}`);
   members = await ChannelMembers.of(MEMBERS);
   const counts = { views: 0, messages: 0, uncertain: 0 };
@@ -46,7 +47,7 @@ test(`in each of ${rounds} random runs those that stay together deliver together
   console.log(`soak: ${rounds} runs, ${JSON.stringify(counts)}`);
 });
 
-/** One cluster's life. */
+/** One cluster from its start to its end. */
 class Run {
   readonly deeds: string[] = [];
   readonly #draw: Random;
@@ -74,7 +75,7 @@ class Run {
     await this.#rest();
   }
 
-  /** Nothing of what the docs promise has been broken. */
+  /** Checks that no promise of the docs has been broken. */
   check(counts: { views: number; messages: number; uncertain: number }): void {
     expect(this.broken()).toEqual([]);
     for (const run of members.runs) {
@@ -102,7 +103,7 @@ class Run {
       member.order({ do: "leave" });
       await member.said("left");
     } else {
-      this.deeds.push(`kill ${member.id}`); // Also where all are up that could be started.
+      this.deeds.push(`kill ${member.id}`); // A kill is possible even if all run.
       await members.kill(member.id);
     }
   }
@@ -134,7 +135,7 @@ class Run {
     member.process.signal("SIGCONT");
   }
 
-  /** Nothing goes wrong any more: all come together, and what is sent then comes to all. */
+  /** Ends all faults. All members then join and deliver all later messages. */
   async #rest(): Promise<void> {
     await this.#heal();
     for (const id of members.ids) if (!members.up.some((member) => member.id === id)) await this.#start(id);

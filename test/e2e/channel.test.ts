@@ -1,4 +1,4 @@
-/** Channels between real processes: killed, started again, cut off, leaving and coming back. */
+/** Checks channels between real processes that are killed, restarted, cut off, leave and come back. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { ChannelOptions } from "../../src/cluster/services/channel-api.ts";
 import { broken } from "./channel-accounts.ts";
@@ -28,7 +28,10 @@ const send = (member: ChannelMember, prefix: string, count: number): void =>
 
 const sentBy = (member: ChannelMember, prefix: string) => member.said("sent", (report) => report.prefix === prefix);
 
-/** A member that is suspected is left out, and what it sent may be lost: then its views say so. */
+/**
+ * Waits until the member has this many messages. A suspected member is excluded, as its views show, and its messages
+ * may be lost.
+ */
 async function has(member: ChannelMember, count: number): Promise<void> {
   try {
     await until(`member ${member.id} has ${count}`, () => member.payloads("room").length >= count);
@@ -41,7 +44,10 @@ async function has(member: ChannelMember, count: number): Promise<void> {
 const wasLeftOut = (member: ChannelMember): boolean =>
   member.all("view").some(({ view, state }) => view !== null && state === "outside");
 
-/** A machine that gives a member no time lets it be suspected: then it need not have all. The rest holds all the same. */
+/**
+ * Expects all messages in order. A member without processor time may be suspected and then need not have all of them,
+ * but the other checks still apply.
+ */
 async function allInOrder(members: ChannelMembers, count: number): Promise<void> {
   await members.lastRound("room");
   expect(broken(members.runs, "total")).toEqual([]);
@@ -51,7 +57,7 @@ async function allInOrder(members: ChannelMembers, count: number): Promise<void>
   for (const member of members.up) expect(member.payloads("room")).toHaveLength(sent.length);
 }
 
-/** What a member has sent is settled, unless the others have gone on without it. */
+/** Waits until the messages of a member are settled, unless the others have continued without it. */
 async function isSettled(member: ChannelMember, prefix: string): Promise<void> {
   const { refused } = await sentBy(member, prefix);
   if (!wasLeftOut(member)) expect(refused).toEqual([]);
@@ -60,13 +66,13 @@ async function isSettled(member: ChannelMember, prefix: string): Promise<void> {
 const numbered = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix} ${index + 1}`);
 
-test("total order: everybody delivers the same messages in the same order, under the same ids", async () => {
+test("total order: all members deliver the same messages in the same order, under the same ids", async () => {
   const members = await group(3, { order: "total" });
   for (const member of members.up) members.send(member, "room", 500);
   await allInOrder(members, 1_500);
 });
 
-const overIpMulticast = "over IP multicast of which %d is lost, copied and reordered, all is delivered in order, once";
+const overIpMulticast = "over IP multicast with a loss of %d, copies and reordering, all is delivered in order, once";
 test.each([0.01, 0.1, 0.3])(overIpMulticast, { tags: ["long"] }, (rate) => allInOrderOverIpMulticast(rate));
 
 async function allInOrderOverIpMulticast(rate: number): Promise<void> {
@@ -82,13 +88,13 @@ describe("causal", () => whoeverComesAndGoes("causal"));
 describe("total", { tags: ["long"] }, () => whoeverComesAndGoes("total"));
 
 function whoeverComesAndGoes(order: "causal" | "total"): void {
-  test("a member that is killed is left out, and the others go on with the same messages", async () => {
+  test("a killed member is left out, and the others continue with the same messages", async () => {
     const members = await group(3, { order });
     const sent = members.up.map((member) => [member, members.send(member, "room", 2_000)] as const);
     await has(members.at(1), 1);
     await members.kill(3);
     await members.lastRound("room");
-    expect(broken([...members.runs, { id: 3, reports: [] }], order)).toEqual([]); // What 3 has said may end anywhere.
+    expect(broken([...members.runs, { id: 3, reports: [] }], order)).toEqual([]); // Messages from 3 may stop anywhere.
     const [one, two] = members.up as [ChannelMember, ChannelMember];
     for (const [member, prefix] of sent.slice(0, 2)) await isSettled(member, prefix);
     if ([one, two].some(wasLeftOut)) return;
@@ -96,7 +102,7 @@ function whoeverComesAndGoes(order: "causal" | "total"): void {
     expect(views(two)).toEqual(views(one));
   });
 
-  test("a member that is started again comes back with what is sent from then on", async () => {
+  test("a restarted member comes back and receives later messages", async () => {
     const members = await group(3, { order });
     await members.kill(2);
     await together([members.at(1), members.at(3)], "room");
@@ -104,13 +110,13 @@ function whoeverComesAndGoes(order: "causal" | "total"): void {
     await sentBy(members.at(1), meanwhile);
     const again = await members.start(2);
     again.order({ do: "open", name: "room", options: { order } });
-    await members.lastRound("room"); // All three have what each of them has sent then.
+    await members.lastRound("room"); // Now all three have each other's messages.
     expect(broken(members.runs, order)).toEqual([]);
     expect(again.payloads("room").filter((payload) => payload.startsWith(`${meanwhile} `))).toEqual([]);
   });
 
-  // test/testing/swarm.test.ts is the short one beside it and the next.
-  test("a minority stands still and says so; when it is back it sends what has waited", {
+  // test/testing/swarm.test.ts contains the short version of this test and the next.
+  test("a minority waits and reports it; when it is back it sends its pending messages", {
     tags: ["long"],
   }, async () => {
     const members = await group(3, { order });
@@ -136,7 +142,7 @@ function whoeverComesAndGoes(order: "causal" | "total"): void {
     expect(three.payloads("room")).toEqual(numbered("of the minority:", 5));
   });
 
-  test("a member that stood still learns that it was left out, and comes back", { tags: ["long"] }, async () => {
+  test("a paused member learns that it was left out, and comes back", { tags: ["long"] }, async () => {
     const members = await group(3, { order });
     const [one, two, three] = [1, 2, 3].map((id) => members.at(id)) as [ChannelMember, ChannelMember, ChannelMember];
     three.process.signal("SIGSTOP");
@@ -145,12 +151,12 @@ function whoeverComesAndGoes(order: "causal" | "total"): void {
     await isSettled(one, meanwhile);
     three.process.signal("SIGCONT");
     await until("3 learns it", () => wasLeftOut(three));
-    await members.lastRound("room"); // All three have what each of them has sent then.
+    await members.lastRound("room"); // Now all three have each other's messages.
     expect(broken(members.runs, order)).toEqual([]);
     expect(three.payloads("room").filter((payload) => payload.startsWith(`${meanwhile} `))).toEqual([]);
   });
 
-  test("what a member has sent before it leaves is delivered; then the others go on without it", async () => {
+  test("messages of a member that leaves are delivered; then the others continue without it", async () => {
     const members = await group(3, { order });
     const [one, two, three] = [1, 2, 3].map((id) => members.at(id)) as [ChannelMember, ChannelMember, ChannelMember];
     const words = members.send(three, "room", 100);

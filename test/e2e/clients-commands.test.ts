@@ -1,4 +1,4 @@
-/** `coterie get`, `put`, `del`, `watch`, `txn` and `counter`, at a member of this process. */
+/** Checks `coterie get`, `put`, `del`, `watch`, `txn` and `counter` against a member in this process. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -29,7 +29,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("a watch ends once nobody reads what it prints", async () => {
+test("a watch ends once its output has no reader", async () => {
   const [command, ...words] = [process.execPath, CLI, "watch", "read", "--after", "0", ...at];
   const watch = spawn(command, words, { stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(watch, "exit");
@@ -38,11 +38,11 @@ test("a watch ends once nobody reads what it prints", async () => {
   expect(line.toString()).toMatch(/^\d+ put first 1\n$/);
   watch.stdout.destroy();
   await once(watch.stdout, "close");
-  await member.map("read").put("second", 2); // Which is what it notices it by.
+  await member.map("read").put("second", 2); // The write makes it notice the closed pipe.
   expect(await ended).toEqual([0, null]);
 });
 
-test("who asks for the members without a majority is told that there is none, within the time given", async () => {
+test("listing members without a majority reports that there is none, within the timeout", async () => {
   const ports = await freePorts(3);
   const members = { 1: `127.0.0.1:${ports[0]}`, 2: `127.0.0.1:${ports[1]}` };
   const [left, other] = await Promise.all([
@@ -60,7 +60,7 @@ test("who asks for the members without a majority is told that there is none, wi
   }
 });
 
-test("a key is put, read, watched and deleted; what does not hold is exit code 1", async () => {
+test("a key is put, read, watched and deleted; a failed condition is exit code 1", async () => {
   const first = await coterie("put", "stock", "apples", "3", ...at);
   expect(first).toMatchObject({ code: 0, stderr: "" });
   const revision = Number(first.stdout);
@@ -72,16 +72,17 @@ test("a key is put, read, watched and deleted; what does not hold is exit code 1
   expect(again).toMatchObject({
     code: 1,
     stdout: "",
-    stderr: expect.stringContaining("was not last put at revision 0"),
+    stderr: expect.stringContaining("to be at revision 0, but it is at another one: nothing was written"),
   });
   expect((await coterie("put", "stock", "pears", "many", "--if-revision", "0", ...at)).code).toBe(0);
   expect((await coterie("get", "stock", "--prefix", "", ...at)).stdout).toBe('apples 3\npears "many"\n');
   expect((await coterie("del", "stock", "pears", ...at)).code).toBe(0);
-  const gone = 'coterie: nothing was deleted: "pears" in the map "stock" is not there';
-  expect(await coterie("del", "stock", "pears", ...at)).toMatchObject({ code: 1, stderr: `${gone}\n` });
+  const gone = (revision = ""): string =>
+    `coterie: expected the map "stock" to have the key "pears"${revision}, but it does not: nothing was deleted\n`;
+  expect(await coterie("del", "stock", "pears", ...at)).toMatchObject({ code: 1, stderr: gone() });
   expect(await coterie("del", "stock", "pears", "--if-revision", "7", ...at)).toMatchObject({
     code: 1,
-    stderr: `${gone}, or was not last put at revision 7\n`,
+    stderr: gone(" with the revision 7"),
   });
   expect((await coterie("get", "stock", "pears", ...at)).code).toBe(1);
   const watched = await coterie("watch", "stock", "--after", "0", "--count", "3", ...at);
@@ -89,7 +90,7 @@ test("a key is put, read, watched and deleted; what does not hold is exit code 1
   expect(watched.stdout.replaceAll(/^\d+/gm, "R")).toBe('R put apples 3\nR put pears "many"\nR delete pears\n');
 });
 
-test("all keys of a range are read, however many there are, and a limit that leaves some out is said", async () => {
+test("all keys of a range are read, no matter how many, and a limit that leaves some out is reported", async () => {
   const keys = Array.from({ length: 2_100 }, (_, n) => `key-${String(n).padStart(4, "0")}`);
   const many = member.map("many");
   for (let n = 0; n < keys.length; n += 100) await Promise.all(keys.slice(n, n + 100).map((key) => many.put(key, 1)));
@@ -102,11 +103,11 @@ test("all keys of a range are read, however many there are, and a limit that lea
   expect(whole.entries).toHaveLength(keys.length + 1);
   const some = await coterie("get", "many", "--limit", "2", ...at);
   expect(some).toMatchObject({ code: 0, stdout: "key-0000 1\nkey-0001 1\n" });
-  expect(some.stderr).toBe('coterie: --limit 2 leaves out more keys of the map "many": give a higher one, or none\n');
+  expect(some.stderr).toBe('coterie: --limit 2 leaves out keys of the map "many": raise or omit it\n');
   expect((await coterie("get", "many", "--prefix", "other", "--limit", "1", ...at)).stderr).toBe("");
 });
 
-test("a value too long for a command line is put from a file, and either that or a value is given", async () => {
+test("a value too long for a command line is put from a file; exactly one of file and value is allowed", async () => {
   const file = path(folder, "page.json");
   const page = { text: "x".repeat(500_000) };
   writeFileSync(file, JSON.stringify(page));
@@ -132,7 +133,7 @@ test("a counter is added to, and a transaction carried out", async () => {
   });
 });
 
-test("without endpoints, or with such as cannot be, it says what was expected", async () => {
+test("missing or impossible endpoints are rejected with the expected form", async () => {
   expect(await coterie("get", "stock", "apples", "--endpoints", "")).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("expected --endpoints"),

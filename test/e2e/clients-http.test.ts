@@ -1,4 +1,7 @@
-/** Clients over HTTP and WebSocket at members of this process: what docs/clients-over-http.md says, tried with curl; roles; what is refused. */
+/**
+ * Checks clients that connect over HTTP and WebSocket to members in this process: the curl commands of
+ * docs/guide/http.md, roles, and rejections.
+ */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -19,7 +22,7 @@ async function member(more: Partial<JoinOptions>): Promise<Member> {
     id: 1,
     members: { 1: `127.0.0.1:${own}` },
     dataDir: mkdtempSync(path(folder, "data-")),
-    timing: "patient", // A lock is lost only to those who mean it.
+    timing: "patient", // Only tests that intend it may lose a lock.
     clients: `127.0.0.1:${clients}`,
     ...more,
     ...(typeof more.clients === "object" ? { clients: { ...more.clients, listen: `127.0.0.1:${clients}` } } : {}),
@@ -45,14 +48,14 @@ const ask = async (page: string, init: RequestInit = {}, base = url) => {
 };
 
 describe("over HTTP", () => {
-  test("the commands of docs/clients-over-http.md do what it says", async () => {
-    const page = readFileSync(new URL("../../docs/clients-over-http.md", import.meta.url), "utf8");
+  test("the commands of docs/guide/http.md work as the page promises", async () => {
+    const page = readFileSync(new URL("../../docs/guide/http.md", import.meta.url), "utf8");
     const [, script = ""] = /^## With curl[\s\S]*?^```sh\n([\s\S]*?)^```/m.exec(page) ?? [];
     const commands = script.replaceAll("\\\n", " ").trim().split("\n");
     expect(commands).toHaveLength(9);
     const said: string[] = [];
     for (const command of commands) {
-      const stdout = await saidBy(command.replace("--max-time 1 ", "")); // No watch is cut off before it has said all.
+      const stdout = await saidBy(command.replace("--max-time 1 ", "")); // Lets every watch finish its output.
       said.push(stdout.replaceAll(/"revision":\d+/g, '"revision":R').replaceAll(/id: \d+/g, "id: R"));
     }
     const [put, got, created, range, counted, moved, watched = "", deleted, status] = said;
@@ -102,7 +105,7 @@ describe("over HTTP", () => {
     expect(JSON.stringify(bodyOfPut)).toContain('"ifRevision"');
   });
 
-  test("what cannot be is refused in one sentence", async () => {
+  test("an impossible request is rejected in one sentence", async () => {
     const put = (body: unknown) => ask("/v1/maps/m/keys/k", { method: "PUT", body: JSON.stringify(body) });
     expect(await put({ value: 1, ifRevison: 0 })).toMatchObject({
       status: 400,
@@ -167,7 +170,7 @@ describe("roles", () => {
   const hash = (token: string): string => createHash("sha256").update(token).digest("hex");
   const roles = path(folder, "roles.json");
 
-  test("say who may do what, in one sentence each", async () => {
+  test("determine permissions, with one sentence for each rejection", async () => {
     writeFileSync(
       roles,
       JSON.stringify({
@@ -185,13 +188,13 @@ describe("roles", () => {
     expect((await ask("/v1/status", as("r"), base)).status).toBe(200);
     expect(await ask("/v1/maps/m/keys/k", { ...write, ...as("r") }, base)).toMatchObject({
       status: 403,
-      body: { error: "expected the role write for this, got read" },
+      body: { error: "expected the role write for this request, got read" },
     });
     expect((await ask("/v1/maps/m/keys/k", { ...write, ...as("w") }, base)).status).toBe(200);
     expect((await ask("/v1/members", as("r"), base)).status).toBe(200);
     expect(await ask("/v1/members/1/removal", { method: "POST", body: "{}", ...as("w") }, base)).toMatchObject({
       status: 403,
-      body: { error: "expected the role admin for this, got write" },
+      body: { error: "expected the role admin for this request, got write" },
     });
     expect((await ask("/v1/snapshot", as("w"), base)).status).toBe(403);
 
@@ -203,7 +206,7 @@ describe("roles", () => {
       () => reader.transaction((t) => t.get(reader.map("m"), "k")),
       () => reader.mutex("l").acquire(),
       () => reader.election("e").lead(() => {}),
-      () => reader.election("e").lead(() => {}), // No campaign is left of the first.
+      () => reader.election("e").lead(() => {}), // Allowed, since the first campaign has ended.
     ])
       await expect(change()).rejects.toMatchObject({ code: "forbidden", phase: "never-sent" });
     const writer = await connect({ endpoints: [base], token: "w" });
@@ -212,7 +215,7 @@ describe("roles", () => {
     await Promise.all([reader.close(), writer.close()]);
   });
 
-  test("have to be right, and are needed off loopback", async () => {
+  test("must be valid, and are required off loopback", async () => {
     const [own] = await freePorts(1);
     const options = { id: 1, members: { 1: `127.0.0.1:${own}` }, dataDir: path(folder, "never") };
     writeFileSync(roles, '{"tokens":[{"name":"a","role":"root","sha256":"00"}]}');
@@ -225,12 +228,12 @@ describe("roles", () => {
   });
 });
 
-test("nobody there, and a client that says what it may not, are told so", async () => {
+test("a closed port and a forbidden message are reported", async () => {
   const [free] = await freePorts(1);
   const call = connect({ endpoints: [`http://127.0.0.1:${free}`], timeoutMs: 300 });
   await expect(call).rejects.toMatchObject({
     code: "no-endpoint",
-    message: expect.stringContaining("the connection is refused: nobody listens there (ECONNREFUSED)"),
+    message: expect.stringContaining("the connection was refused: nothing listens at this address (ECONNREFUSED)"),
   });
   await expect(connect({ endpoints: ["tcp://127.0.0.1"] })).rejects.toThrow(
     /expected an endpoint of connect\(\) to be a URL/,
@@ -241,7 +244,7 @@ test("nobody there, and a client that says what it may not, are told so", async 
   await expect(client.map("m").get("a")).rejects.toThrow(/closed/);
 });
 
-/** What this command prints, a watch as far as three changes. */
+/** Returns the output of this command. A watch ends after three changes. */
 async function saidBy(command: string): Promise<string> {
   const env = { ...process.env, MEMBER: url };
   const child = spawn("bash", ["-c", `exec ${command}`], { env, stdio: ["ignore", "pipe", "inherit"] });

@@ -1,4 +1,7 @@
-/** Clients that are no members, on real processes: members are killed and stopped under them, and each command is done once. */
+/**
+ * Checks clients that are not members, on real processes. Their members are killed and paused, and each command must be
+ * applied exactly once.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import type { Client, CoordinationError, Grant } from "../../src/index.ts";
@@ -26,7 +29,7 @@ async function served(): Promise<Served> {
   const ports = await freePorts(3);
   const members = new Map<number, Joined>();
   const start = async (id: number): Promise<Joined> => {
-    await members.get(id)?.exited; // Its port and its folder are free.
+    await members.get(id)?.exited; // Wait until the port and the folder are free.
     const member = new Joined(id, where, PACKAGE, { clients: `127.0.0.1:${ports[id - 1]}` });
     members.set(id, member);
     await member.said("joined");
@@ -36,7 +39,7 @@ async function served(): Promise<Served> {
   return { where, members, endpoints: ports.map((port) => `http://127.0.0.1:${port}`), start };
 }
 
-/** It is given one member, and is told of the others. */
+/** Connects with one endpoint and waits until the client has learned the others. */
 async function connected([first = "", ...others]: readonly string[]): Promise<Client> {
   const client = await connect({ endpoints: [first] });
   clients.add(client);
@@ -46,7 +49,7 @@ async function connected([first = "", ...others]: readonly string[]): Promise<Cl
   return client;
 }
 
-/** Adds one after another until it is told to end. @returns how often for certain, and perhaps. */
+/** Adds to a counter until it is stopped. @returns the number of certain additions and of possible ones */
 async function counting(client: Client, isOver: () => boolean): Promise<{ added: number; perhaps: number }> {
   const counter = client.counter("all");
   let [added, perhaps, last] = [0, 0, 0];
@@ -86,10 +89,10 @@ async function underBlows(blows: readonly Blow[], size: number): Promise<void> {
   })();
   for (const [id, signal] of blows) {
     const before = put.length;
-    await until("writes go on", () => (put.length > before + 5 ? true : null));
+    await until("writes continue", () => (put.length > before + 5 ? true : null));
     const member = members.get(id) as Joined;
     member.signal(signal);
-    await until("writes go on without it", () => (put.length > before + 20 ? true : null));
+    await until("writes continue without it", () => (put.length > before + 20 ? true : null));
     if (signal === "SIGSTOP") member.signal("SIGCONT");
     else await start(id);
   }
@@ -108,10 +111,10 @@ async function underBlows(blows: readonly Blow[], size: number): Promise<void> {
   await watching.catch(() => {});
 }
 
-test("a member is killed: its clients go on at others, each addition is done once, and a watch has no gap", () =>
+test("a member is killed: its clients continue at others, each addition is applied once, and a watch has no gap", () =>
   underBlows([[1, "SIGKILL"]], 3));
 
-test("members are killed and stopped, one after the other: the same", { tags: ["long"] }, () =>
+test("the same while members are killed and stopped, one after another", { tags: ["long"] }, () =>
   underBlows(
     [
       [1, "SIGKILL"],
@@ -124,7 +127,9 @@ test("members are killed and stopped, one after the other: the same", { tags: ["
   ),
 );
 
-test("a lock is never two clients', though its holder's member is stopped or all are", { tags: ["long"] }, async () => {
+test("two clients never hold one lock, even if its holder's member is stopped or all are", {
+  tags: ["long"],
+}, async () => {
   const { endpoints, members } = await served();
   const [one, two] = await Promise.all([connected(endpoints), connected(endpoints)]);
   const first = await one.mutex("shared").acquire();

@@ -1,4 +1,4 @@
-/** Real processes for the end-to-end tests: the built command line, and a cluster started with it. */
+/** Runs real processes for the end-to-end tests: the built command line, and clusters started with it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -19,8 +19,8 @@ type Ready = Extract<LifecycleEvent, { event: "ready" }> & { studio: string | nu
 type EventNamed<E extends LifecycleEvent["event"]> = Extract<LifecycleEvent, { event: E }>;
 
 /**
- * The processes that a test started, and their children: pid → start time. They are killed after the test, even if it failed. The
- * start time is compared first, because the system can reuse the pid of an ended process for a process or thread of another test.
+ * The processes that a test started and their children, with pid and start time. They are killed after the test even if
+ * it failed. The start time is compared first, because the system can reuse the pid of an ended process.
  */
 const started = new Map<number, string | null>();
 
@@ -56,7 +56,7 @@ export class ScriptUnderTest {
     return this.child.pid as number;
   }
 
-  /** The lines of stdout as JSON, as they come. */
+  /** The lines of stdout as JSON, as they arrive. */
   async *lines(): AsyncGenerator<unknown> {
     for await (const line of createInterface({ input: this.child.stdout as NodeJS.ReadableStream }))
       yield JSON.parse(line);
@@ -66,7 +66,7 @@ export class ScriptUnderTest {
     this.child.kill(name);
   }
 
-  /** What it has written and, where Linux says so, whether it waits for something or for the processor, and how much of that it has had. */
+  /** The output and, on Linux, whether the process waits or is ready to run, and the processor time it has used. */
   get standing(): string {
     return `it is ${conditionOf(this.pid)}; stdout: ${this.stdout}; stderr: ${this.stderr}`;
   }
@@ -127,7 +127,7 @@ export class ClusterUnderTest extends Coterie {
     return (await response.json()) as ClusterStatus;
   }
 
-  /** Waits until exactly these are alive and all of them name `leader`; returns how long that took. */
+  /** Waits until exactly these nodes are alive and all of them report `leader`. Resolves with the duration. */
   async agreed(leader: number, alive: readonly number[]): Promise<number> {
     const from = performance.now();
     let seen = "";
@@ -140,13 +140,13 @@ export class ClusterUnderTest extends Coterie {
     return Math.round(performance.now() - from);
   }
 
-  /** The first event of that name from the `from`th on. */
+  /** Resolves with the first event of that name at or after index `from`. */
   async event<E extends LifecycleEvent["event"]>(name: E, from = 0): Promise<EventNamed<E>> {
     const find = () => this.events.slice(from).find((event) => event.event === name);
     return (await until(`an event ${name}`, find, this)) as EventNamed<E>;
   }
 
-  /** Has a node take this command; one that is slow to answer is asked again. */
+  /** Sends a command to a node. Repeats it if the node is slow to answer. */
   async command(node: number, command: string): Promise<void> {
     const take = async () => (await this.act({ type: "command", node, command })).status === 200;
     await until(`node ${node} takes ${command}`, take, this);
@@ -161,7 +161,7 @@ export class ClusterUnderTest extends Coterie {
   }
 }
 
-/** Waits for something true, and returns it. */
+/** Polls until the result is truthy, and returns it. */
 export async function until<T>(
   what: string | (() => string),
   look: () => T | Promise<T>,
@@ -180,7 +180,7 @@ export async function until<T>(
   }
 }
 
-/** Whether the process exists and is more than an entry in a table that nobody has cleared. */
+/** Whether the process exists and is not a zombie. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -195,7 +195,10 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** The start time of a process from Linux `/proc`, in clock ticks since boot. Null if it has ended or there is no `/proc`. */
+/**
+ * Reads the start time of a process from Linux `/proc`, in clock ticks since boot. Returns null if the process has
+ * ended or `/proc` is missing.
+ */
 function startTimeOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -205,24 +208,25 @@ function startTimeOf(pid: number): string | null {
   }
 }
 
-/** Of Linux' `/proc`: the state, and the time on a processor in hundredths of a second. */
+/** Reads the state and the processor time, in hundredths of a second, from Linux `/proc`. */
 function conditionOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const [state, ...numbers] = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // A name may hold brackets.
+    // The process name may contain brackets.
+    const [state, ...numbers] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return `in state ${state} after ${Number(numbers[10]) + Number(numbers[11])} ticks`;
   } catch {
     return "gone";
   }
 }
 
-/** From Linux' `/proc`. */
+/** Reads the parent's pid from Linux `/proc`. */
 export function parentOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  return Number(stat.slice(stat.lastIndexOf(")") + 4).split(" ")[0]); // A name may hold brackets.
+  return Number(stat.slice(stat.lastIndexOf(")") + 4).split(" ")[0]); // The process name may contain brackets.
 }
 
-/** For `afterEach`: kills the processes of the test that are still running, and waits until they have ended. */
+/** Kills the processes of the test that are still running, and waits until they have ended. For `afterEach`. */
 export async function endAll(): Promise<void> {
   const running = () => [...started].filter(([pid, startTime]) => isAlive(pid) && startTimeOf(pid) === startTime);
   for (const [pid] of running()) process.kill(pid, "SIGKILL");
@@ -230,7 +234,10 @@ export async function endAll(): Promise<void> {
   started.clear();
 }
 
-/** Holds that port until `release`, once it is free; or one that no outgoing connection can have, and none of `up --port 0`. */
+/**
+ * Waits until the port is free and occupies it until `release`. By default, picks a port that neither outgoing
+ * connections nor `up --port 0` can use.
+ */
 export async function occupyPort(wanted?: number): Promise<{ port: number; release: () => void }> {
   for (;;) {
     const server = createServer();

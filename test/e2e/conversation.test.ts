@@ -1,4 +1,4 @@
-/** That the judge of what members say on a channel sees what it is there for. */
+/** Tests the checker of conversations on a channel. It must detect every violation. */
 import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { Conversation } from "./conversation.ts";
 const folder = mkdtempSync(join(tmpdir(), "coterie-conversation-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
 
-/** The message of that number on the log, in the group since 1, with a state that 1.1 had first. */
+/** Returns the report of a message with that log index, in the group since 1, with a state founded by 1.1. */
 const heard = (revision: number, text: string, change: object = {}) => ({
   ...{ heard: `1.${text[0]}.${revision}.0`, view: 1, text, state: { first: "1.1", count: revision } },
   ...change,
@@ -17,7 +17,7 @@ const heard = (revision: number, text: string, change: object = {}) => ({
 const sent = (revision: number, text: string) => ({ sent: `1.${text[0]}.${revision}.0`, text });
 const given = (count: number) => ({ given: { first: "1.1", count } });
 
-/** Of a conversation in which these wrote such lines. @throws for what is wrong */
+/** Checks a conversation with these lines of each process. @throws Error for violations */
 function account(lines: Readonly<Record<string, readonly object[]>>): string {
   const conversation = new Conversation(mkdtempSync(join(folder, "run-")));
   for (const [id, written] of Object.entries(lines)) {
@@ -32,14 +32,14 @@ const a = heard(1, "1.1 1");
 const b = heard(2, "2.2 1");
 const c = heard(3, "1.1 2");
 
-test("the same messages in the same order, from the state on that one was given, are right, and one that ended may lack the last", () => {
+test("the same messages in the same order after each state are correct, and a process that ended may lack the last ones", () => {
   expect(account({ 1: [a, sent(1, "1.1 1"), b, c], 2: [given(1), b, sent(2, "2.2 1")] })).toBe(
     "3 messages on a channel of the log, 2 acknowledged, 0 uncertain, of 2 processes, which were given the state 1 times, and founded one 1 times",
   );
   expect(() => account({ 1: [a, given(2), c], 2: [given(0), a, b, c] })).not.toThrow();
 });
 
-test("a state that was founded anew is another one, until all have it again", async () => {
+test("a state that was founded again differs from the first, until all have it again", async () => {
   const conversation = new Conversation(mkdtempSync(join(folder, "run-")));
   const [one, two] = [conversation.enter(1), conversation.enter(2)];
   const write = (file: string, ...lines: readonly object[]): void =>
@@ -55,7 +55,7 @@ test("a state that was founded anew is another one, until all have it again", as
   await haveOne;
 });
 
-test("what was acknowledged before the state came, which holds it, is not delivered beside", () => {
+test("acknowledged messages that the received state contains are not delivered again", () => {
   expect(() => account({ 1: [a, b, c], 2: [sent(2, "2.2 1"), given(2), c] })).not.toThrow();
 });
 
@@ -86,12 +86,12 @@ test.each([
   [
     "never sent, and there",
     { 1: [a], 2: [given(0), a, { failed: "never-sent", text: "1.1 1" }] },
-    "1.1 1 was said never to be sent, and was delivered",
+    "1.1 1 was reported as never sent, but was delivered",
   ],
   [
     "never sent, and there later",
     { 1: [{ failed: "never-sent", text: "1.1 1" }], 2: [given(0), a] },
-    "2.2 was delivered 1.1 1, which was said never to be sent",
+    "2.2 was delivered 1.1 1, although its send was reported as failed",
   ],
   [
     "acknowledged, and not there",
@@ -99,16 +99,16 @@ test.each([
     "1.1 2 was acknowledged as 1.1.2.0, and its sender was not delivered it",
   ],
   [
-    "acknowledged before the state came, and with nobody",
+    "acknowledged before the state came, but missing from it",
     { 1: [a, c], 2: [sent(2, "2.2 1"), given(1), c] },
-    "2.2 1 was acknowledged as 1.2.2.0, and nobody was delivered it",
+    "2.2 1 was acknowledged as 1.2.2.0, but no process delivered it",
   ],
   [
     "acknowledged as another",
     { 1: [a, sent(1, "1.1 4")], 2: [given(0)] },
     "1.1 4 was acknowledged as 1.1.1.0, which is 1.1 1",
   ],
-  ["no state handed on", { 1: [a], 2: [a] }, "nobody was given the state of the channel"],
-])("%s is told", (_what, lines, said) => {
+  ["no state handed on", { 1: [a], 2: [a] }, "no process received the state of the channel"],
+])("detects %s", (_what, lines, said) => {
   expect(() => account(lines)).toThrow(said);
 });

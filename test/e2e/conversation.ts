@@ -1,53 +1,54 @@
 /**
- * What members in processes of their own say on a channel of the log, by the lines that `speaking-member.js` writes: all are delivered the
- * same messages in the same order, none twice and none left out, each in one view, and all that have one state have the same after each.
- * There may be another where nobody who had the one was in the group: its founder has it from the messages on that it was waiting with,
- * which others have heard with the one. In the end all have the same.
+ * Checks the messages that members in separate processes exchange on a channel of the log, using the lines that
+ * `speaking-member.js` writes. All members deliver the same messages in the same order, without duplicates and gaps,
+ * each message in one view, and all holders of a state have the same contents after each message. If no holder was in
+ * the group, a second state may exist: its founder applies the messages that it held back, which others applied to the
+ * first state. Eventually all have the same state.
  */
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "./cluster-under-test.ts";
 
-/** Who was the first to have the state, and how many messages have come since. */
+/** The founder of the state, and the number of messages since then. */
 interface State {
   readonly first: string;
   readonly count: number;
 }
 
 type Line =
-  /** Takes the place of the state that it had: messages may have been missed. */
+  /** Replaces the previous state. Messages in between may have been missed. */
   | { readonly given: State }
   | { readonly heard: string; readonly view: number; readonly text: string; readonly state: State }
-  /** Acknowledged. */
+  /** An acknowledged message. */
   | { readonly sent: string; readonly text: string }
   | { readonly failed: string; readonly text: string }
-  /** For who looks why something is wrong. */
+  /** Helps to diagnose violations. */
   | { readonly is: string; readonly view: number; readonly members: readonly number[] };
 
 interface Message {
   readonly text: string;
   readonly view: number;
-  /** By who was the first to have the state: how many messages had come. */
+  /** For each founder: the number of messages in its state. */
   readonly counts: Map<string, number>;
-  /** What came behind it, with all that were delivered both. */
+  /** The next message, the same at all processes that delivered both. */
   next: string | null;
 }
 
-/** One process of a member. */
+/** One process of a member, and the state of reading its output. */
 interface Run {
   readonly name: string;
   readonly file: string;
-  /** How far its lines have been read, in bytes. */
+  /** The number of bytes read from its file. */
   read: number;
-  /** The first and the last message since it was given a state; some may have been missed before. */
+  /** The first and the last message since the process received a state. Earlier ones may have been missed. */
   first: string | null;
   last: string | null;
-  /** Who was the first to have its state. */
+  /** The founder of the process's state. */
   founder: string | null;
   lines: Line[];
-  /** How many messages of each process it was delivered. */
+  /** The number of messages delivered from each process. */
   readonly from: Map<string, number>;
-  /** Its own that it was delivered; and those that were acknowledged, until it was delivered what came later. */
+  /** The process's own delivered messages, and acknowledged ones until a later message was delivered. */
   readonly own: Set<string>;
   readonly sent: { readonly id: string; readonly text: string }[];
 }
@@ -57,11 +58,11 @@ const PIECE = Buffer.alloc(1 << 20);
 
 export class Conversation {
   readonly #folder: string;
-  /** Of processes that may still write. */
+  /** Processes that may still write. */
   readonly #runs = new Map<string, Run>();
   #entered = 0;
   readonly #messages = new Map<string, Message>();
-  /** By what was said, which is said once. */
+  /** The id of each text. Texts are unique. */
   readonly #ids = new Map<string, string>();
   readonly #neverSent = new Set<string>();
   readonly #founders = new Set<string>();
@@ -77,7 +78,7 @@ export class Conversation {
     return `${said}, of ${this.#entered} processes, which were given the state ${statesGiven} times, and founded one ${this.#founders.size} times`;
   }
 
-  /** @returns how a process of that member is called, and where it writes. */
+  /** @returns the name and the output file of a new process of this member */
   enter(id: number): { readonly name: string; readonly file: string } {
     this.#entered += 1;
     const name = `${id}.${this.#entered}`;
@@ -97,7 +98,10 @@ export class Conversation {
     return { name, file };
   }
 
-  /** Waits until each of those that run was delivered something new of each of them. @throws for what is wrong so far */
+  /**
+   * Waits until each running process has delivered a new message from every process.
+   * @throws Error for violations so far
+   */
   async progress(names: readonly string[]): Promise<void> {
     this.#hear();
     for (const name of this.#runs.keys()) if (!names.includes(name)) this.#runs.delete(name);
@@ -115,22 +119,22 @@ export class Conversation {
     );
   }
 
-  /** The last that each has written. */
+  /** The last line of each process. */
   get standing(): string {
     return [...this.#runs.values()].map(({ name, lines }) => `${name}: ${JSON.stringify(lines)}`).join("\n");
   }
 
-  /** @throws for what is wrong, now that nobody is about to say anything more */
+  /** @throws Error for violations after all processes have stopped sending */
   end(): void {
     this.#hear();
     for (const run of this.#runs.values())
       for (const { id, text } of run.sent)
         if (run.last !== null && revisionOf(id) < revisionOf(run.last))
-          throw new Error(`${text} was acknowledged as ${id}, and nobody was delivered it`);
-    if (this.counts.statesGiven === 0) throw new Error("nobody was given the state of the channel");
+          throw new Error(`${text} was acknowledged as ${id}, but no process delivered it`);
+    if (this.counts.statesGiven === 0) throw new Error("no process received the state of the channel");
   }
 
-  /** By their founders: one, if all have the same. */
+  /** Returns the founders of the states that these processes hold: only one if all agree. */
   #statesOf(names: readonly string[]): string[] {
     return [...new Set(names.map((name) => `the state of ${this.#runs.get(name)?.founder}`))];
   }
@@ -151,10 +155,10 @@ export class Conversation {
     }
   }
 
-  /** Those that it has written since; the last one may be in the making. */
+  /** Returns the new lines of a run. The last line of the file may be incomplete. */
   #linesOf(run: Run): Line[] {
     let text = "";
-    const file = openSync(run.file, "a+"); // It may not have begun.
+    const file = openSync(run.file, "a+"); // The file may not exist yet.
     for (let from = run.read, size = -1; size !== 0; from += size) {
       size = readSync(file, PIECE, 0, PIECE.length, from);
       text += PIECE.toString("latin1", 0, size);
@@ -176,7 +180,7 @@ export class Conversation {
       run.sent.push({ id: line.sent, text: line.text });
     } else if ("failed" in line) {
       if (line.failed !== "never-sent") this.counts.uncertain += 1;
-      else if (this.#ids.has(line.text)) throw new Error(`${line.text} was said never to be sent, and was delivered`);
+      else if (this.#ids.has(line.text)) throw new Error(`${line.text} was reported as never sent, but was delivered`);
       else this.#neverSent.add(line.text);
     } else if ("heard" in line) this.#deliver(run, line);
   }
@@ -197,7 +201,7 @@ export class Conversation {
     if ((this.#ids.get(text) ?? id) !== id) throw new Error(`${text} is both ${id} and ${this.#ids.get(text)}`);
     this.#ids.set(text, id);
     if (this.#neverSent.has(text))
-      throw new Error(`${run.name} was delivered ${text}, which was said never to be sent`);
+      throw new Error(`${run.name} was delivered ${text}, although its send was reported as failed`);
     if (run.last !== null) this.#follow(run, run.last, id);
     run.first ??= id;
     run.last = id;
@@ -215,7 +219,7 @@ export class Conversation {
       throw new Error(`behind ${before} ${run.name} was delivered ${id}, and another ${message.next}`);
   }
 
-  /** What was acknowledged was delivered to its sender, or to the one that gave it the state. */
+  /** Requires that every acknowledged message was delivered to its sender, or to the process that sent it the state. */
   #requireOwn({ own, sent, first, last }: Run): void {
     for (const { id, text } of sent.splice(0)) {
       const isIn = (from: string | null): boolean => from !== null && revisionOf(from) <= revisionOf(id);

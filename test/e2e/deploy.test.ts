@@ -1,6 +1,6 @@
 /**
- * The files of examples/deploy: what Compose would run is run, in network namespaces with names of their own that come late;
- * of the manifest for Kubernetes, what members rest on. Needs Linux and root for the former.
+ * Checks the files of examples/deploy: the commands of Compose, in network namespaces whose host names appear late, and
+ * the fields of the Kubernetes manifest that members depend on. The former needs Linux and root.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -33,7 +33,7 @@ afterEach(() => {
   for (const clean of cleaning.splice(0).reverse()) clean();
 });
 
-/** The words of a service, with what its volumes hold in their places. */
+/** Returns the arguments of a service, with its volumes replaced by folders. */
 function wordsOf({ command, volumes }: Service): string[] {
   const places = new Map(volumes.map((volume) => volume.split(":").slice(0, 2).reverse() as [string, string]));
   return command.map((word) => {
@@ -42,7 +42,7 @@ function wordsOf({ command, volumes }: Service): string[] {
   });
 }
 
-/** A copy of the config in which the paths of a container are folders here. */
+/** Writes a copy of the config with local folders instead of the container's paths. */
 function writeConfig(): void {
   const text = read("cluster.json")
     .replaceAll('"/certs/', `"${folder}/certs/`)
@@ -76,7 +76,7 @@ function machines(): Namespaces {
   return made;
 }
 
-test("what Compose runs becomes ready though names come late, and serves clients by token", {
+test("the Compose services become ready even if names appear late, and serve clients by token", {
   tags: ["long"],
 }, async () => {
   const hosts = machines();
@@ -114,8 +114,8 @@ test("what Compose runs becomes ready though names come late, and serves clients
   expect(run(2, "get", "stock", "apples", ...asClient)).toContain("3");
 });
 
-// test/package/package.test.ts runs what the image installs.
-test("a member of Compose is given its own key, and no other", () => {
+// test/package/package.test.ts runs the installed image.
+test("a member of Compose gets only its own key", () => {
   const keysOf = ({ volumes }: Service): string[] =>
     volumes
       .flatMap((volume) => /^\.\/certs\/?([^:]*)/.exec(volume)?.[1] ?? [])
@@ -123,14 +123,14 @@ test("a member of Compose is given its own key, and no other", () => {
   expect(Object.values(services).map(keysOf)).toEqual([["node-0.key"], ["node-1.key"], ["node-2.key"]]);
 });
 
-test("the image has the tarball that is copied from beside its Dockerfile, and asks no registry for Coterie", () => {
+test("the image installs the tarball next to its Dockerfile, and gets no Coterie from a registry", () => {
   const words = installs.split(" ").filter((word) => !word.startsWith("--"));
   expect(words).toEqual(["npm", "install", copied.into + copied.pattern]);
   expect(copied.pattern).toMatch(/\.tgz$/);
   expect(Object.values(services).map(({ build }) => build)).toEqual([".", ".", "."]);
 });
 
-test("the manifest for Kubernetes starts all members at once, names them before they are ready, and probes what they serve", () => {
+test("the manifest for Kubernetes starts all members at once, publishes names before they are ready, and probes existing endpoints", () => {
   const documents = parseAllDocuments(read("kubernetes.yaml"));
   expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
   const objects: unknown[] = documents.map((document) => document.toJS() as unknown);
@@ -160,7 +160,7 @@ test("the manifest for Kubernetes starts all members at once, names them before 
   ]);
 });
 
-test("each secret of the manifest is made by a command in its header", () => {
+test("a command in the manifest's header creates each secret", () => {
   const manifest = read("kubernetes.yaml");
   const names = [...manifest.matchAll(/secretName: ([\w-]+)/g)].map(([, name]) => name as string);
   expect(names).toHaveLength(2);
@@ -182,7 +182,7 @@ interface StatefulSetSpec {
   };
 }
 
-test("members that are down are told of: by an alert each, by one if all are, and by a tile that is green if all answer", () => {
+test("stopped members are reported: by an alert each, by one if all are down, and by a tile that is green if all answer", () => {
   const [scraped] = (parse(read("prometheus.yaml")) as { scrape_configs: { job_name: string }[] }).scrape_configs;
   const up = `up{job="${scraped?.job_name}"}`;
   const { groups } = parse(read("alerts.yaml")) as { groups: { rules: { alert: string; expr: string }[] }[] };
@@ -198,7 +198,7 @@ test("members that are down are told of: by an alert each, by one if all are, an
   ]);
 });
 
-test("a refusal for which a person has to do something is told of, one of TLS once it comes again and again", () => {
+test("a rejection that needs a person is reported, and TLS rejections once they repeat", () => {
   const { groups } = parse(read("alerts.yaml")) as { groups: { rules: { alert: string; expr: string }[] }[] };
   const exprs = groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));
   const reasons = exprs.flatMap(
@@ -212,7 +212,7 @@ test("a refusal for which a person has to do something is told of, one of TLS on
     "wrong-members",
     "wrong-version",
   ]);
-  const known = readFileSync(fileURLToPath(new URL("../../docs/metrics.md", import.meta.url)), "utf8");
+  const known = readFileSync(fileURLToPath(new URL("../../docs/reference/metrics.md", import.meta.url)), "utf8");
   for (const expr of exprs.filter((each) => each.includes("wrong-members"))) expect(known).toContain(expr);
 });
 
@@ -224,8 +224,8 @@ interface Tile {
   };
 }
 
-test("the board and the alerts ask for metrics that there are", () => {
-  const known = readFileSync(fileURLToPath(new URL("../../docs/metrics.md", import.meta.url)), "utf8");
+test("the board and the alerts query existing metrics", () => {
+  const known = readFileSync(fileURLToPath(new URL("../../docs/reference/metrics.md", import.meta.url)), "utf8");
   const rules = parse(read("alerts.yaml")) as { groups: { rules: { expr: string }[] }[] };
   const board = JSON.parse(read("grafana.json")) as { panels: { targets?: { expr: string }[] }[] };
   const asked = [

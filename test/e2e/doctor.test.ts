@@ -1,4 +1,4 @@
-/** `coterie doctor`: what it finds of members that run, of certificates and of folders. */
+/** Checks the findings of `coterie doctor` about running members, certificates and folders. */
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const remove of removing.splice(0)) remove();
 });
 
-/** What this machine is like is nothing that a test can promise. */
+/** Findings about this machine, which a test cannot predict. */
 const OF_THE_MACHINE = new Set(["disk", "processor", "folder"]);
 
 const ADVICE = `coterie cert 3 --renew --out ${folder}`;
@@ -33,7 +33,9 @@ async function findings(...words: string[]) {
   return { code, stderr, all, of };
 }
 
-test("doctor finds nothing wrong with members that run, and says which one does not", { tags: ["long"] }, async () => {
+test("doctor finds no problem with running members, and names the one that does not run", {
+  tags: ["long"],
+}, async () => {
   const members = await MembersUnderTest.of(3);
   removing.push(() => members.remove());
   await members.serveAll();
@@ -48,7 +50,7 @@ test("doctor finds nothing wrong with members that run, and says which one does 
     },
   );
   expect(well.of("members")?.found).toBe("3 members: 1 may fail");
-  expect(well.of("disk")?.found).toMatch(/^fdatasync takes [\d.]+ ms, at worst [\d.]+ of 32$/);
+  expect(well.of("disk")?.found).toMatch(/^fdatasync takes [\d.]+ ms, at worst [\d.]+ ms in 32 writes$/);
   expect(well.of("folder")?.found).toContain("journal-1 has ");
 
   const frozen = members.running.get(2);
@@ -58,13 +60,13 @@ test("doctor finds nothing wrong with members that run, and says which one does 
   expect(still.code).toBe(1);
   expect(still.of("cluster")).toMatchObject({
     verdict: "warning",
-    found: "2 of 3 members that have an admin address answer, not member 2",
+    found: "2 of 3 members with an admin address answer, not member 2",
   });
   expect(still.all.filter(({ check }) => check === "member 2")).toMatchObject([
     { verdict: "ok" },
     {
       verdict: "problem",
-      found: expect.stringContaining("takes connections and does not answer within 2 s") as string,
+      found: expect.stringContaining("accepts connections but does not answer within 2 s") as string,
     },
   ]);
 
@@ -75,7 +77,7 @@ test("doctor finds nothing wrong with members that run, and says which one does 
   expect(ill).toMatchObject({ code: 1, stderr: expect.stringMatching(/^coterie: \d problem/) as string });
   expect(ill.of("member 3")).toMatchObject({
     verdict: "problem",
-    found: expect.stringContaining("takes no connections (ECONNREFUSED)") as string,
+    found: expect.stringContaining("does not accept connections (ECONNREFUSED)") as string,
     advice: expect.stringContaining("coterie node --id 3") as string,
   });
   const { stdout } = await coterie("doctor", ...words);
@@ -83,7 +85,7 @@ test("doctor finds nothing wrong with members that run, and says which one does 
   expect(stdout).toMatch(/\nproblem {2}member 3 .*\n {9}→ start it: /);
 });
 
-test("doctor looks at certificates, names and folders without members that run", async () => {
+test("doctor checks certificates, names and folders without running members", async () => {
   mkdirSync(folder, { recursive: true });
   const now = Date.now();
   const [ours, theirs] = await Promise.all([makeAuthority("ours", now), makeAuthority("theirs", now)]);
@@ -94,7 +96,7 @@ test("doctor looks at certificates, names and folders without members that run",
     3: await issue(theirs, ["node-3"], 365, now),
     4: await issue(ours, ["node-1"], 365, now),
   };
-  writeFileSync(join(folder, "ca.pem"), older.cert + ours.cert); // While one replaces the other.
+  writeFileSync(join(folder, "ca.pem"), older.cert + ours.cert); // As while an authority is being replaced.
   for (const [id, { cert, key }] of Object.entries(pairs)) {
     writeFileSync(join(folder, `${id}.pem`), cert);
     writeFileSync(join(folder, `${id}.key`), key);
@@ -108,14 +110,14 @@ test("doctor looks at certificates, names and folders without members that run",
   const { code, of } = await findings("--config", config);
   expect(code).toBe(1);
   expect(of("certificate of 1")).toMatchObject({ verdict: "ok", found: "valid for 364 days" });
-  expect(of("certificate of 2")).toMatchObject({ verdict: "warning", found: "it runs out in 9 days" });
+  expect(of("certificate of 2")).toMatchObject({ verdict: "warning", found: "it expires in 9 days" });
   expect(of("certificate of 3")).toMatchObject({
     verdict: "problem",
-    found: "another authority has signed it",
+    found: "it was signed by another authority",
     advice: ADVICE,
   });
-  expect(of("certificate of 4")).toMatchObject({ verdict: "problem", found: "it does not carry the name node-4" });
-  expect(of("member 5")?.found).toContain("nowhere.invalid leads nowhere");
+  expect(of("certificate of 4")).toMatchObject({ verdict: "problem", found: "it does not have the name node-4" });
+  expect(of("member 5")?.found).toContain("cannot resolve nowhere.invalid");
   expect(of("cluster")?.advice).toContain("admin address");
   const unwritable = await findings("--config", config, "--id", "1", "--data", join(folder, "a-file", "inside"));
   expect(unwritable.of("folder")).toMatchObject({
@@ -124,7 +126,7 @@ test("doctor looks at certificates, names and folders without members that run",
   });
 });
 
-test("doctor says who takes connections and does not answer", async () => {
+test("doctor reports a server that accepts connections and does not answer", async () => {
   mkdirSync(folder, { recursive: true });
   const mute = createServer().listen(0, "127.0.0.1");
   await once(mute, "listening");
@@ -139,15 +141,15 @@ test("doctor says who takes connections and does not answer", async () => {
   expect(all).toContainEqual({
     check: "member 1",
     verdict: "problem",
-    found: `127.0.0.1:${port} takes connections and does not answer within 2 s`,
-    advice: expect.stringContaining("start it again") as string,
+    found: `127.0.0.1:${port} accepts connections but does not answer within 2 s`,
+    advice: expect.stringContaining("restart it") as string,
   });
 });
 
-test("doctor is refused what cannot be", async () => {
+test("doctor rejects impossible arguments", async () => {
   expect(await coterie("doctor", "--config", "no-such.json")).toMatchObject({ code: 2 });
   expect(await coterie("doctor", "--config", "no-such.json", "--data", "x")).toMatchObject({
     code: 2,
-    stderr: "coterie: expected --data to come with --id: it is that member's folder\n",
+    stderr: "coterie: expected --id with --data, which is the folder of that member\n",
   });
 });

@@ -1,6 +1,7 @@
 /**
- * `coterie elect` on real processes, while leaders are killed and the network splits. COTERIE_SOAK=100 makes the kills of leaders as
- * many; COTERIE_SEED repeats a run. Elections in a split are also tried in virtual time: test/testing/swarm.test.ts.
+ * Runs `coterie elect` on real processes while leaders are killed and the network splits. COTERIE_SOAK=100 sets the
+ * number of killed leaders; COTERIE_SEED repeats a run. test/testing/swarm.test.ts also tests elections during a
+ * partition, in virtual time.
  *
  * @module-tag long
  */
@@ -20,7 +21,7 @@ afterEach(async () => {
 const kills = Number(process.env.COTERIE_SOAK ?? 6);
 const seed = Number(process.env.COTERIE_SEED ?? Date.now() % 1_000_000);
 
-/** A client at each member, and a command that runs. */
+/** Starts a client with a command at each member. */
 async function candidates(count: number, ...words: string[]): Promise<void> {
   members = await MembersUnderTest.patient(count);
   await members.serveClients(members.ids, ...words);

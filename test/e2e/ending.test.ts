@@ -1,4 +1,4 @@
-/** However `coterie up` ends, and whatever state its members are in, it leaves no process behind. */
+/** Checks that `coterie up` leaves no process behind, regardless of how it ends and of the state of its members. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ async function stopsEveryMember(signal: NodeJS.Signals): Promise<void> {
   expect(cluster.events.filter(({ event }) => event === "exited")).toHaveLength(3);
 }
 
-test("Ctrl-C also ends members that are paused, dead or about to be started again", { tags: ["long"] }, async () => {
+test("Ctrl-C also ends members that are paused, dead or about to be restarted", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "4", "--restart");
   cluster.kill(0, "SIGSTOP");
   cluster.kill(3, "SIGSTOP");
@@ -55,17 +55,18 @@ test.runIf(process.platform === "linux")("Ctrl-C while the cluster is still star
   const scratch = mkdtempSync(join(tmpdir(), "coterie-test-"));
   const wait = join(scratch, "wait.mjs");
   writeFileSync(wait, 'if (process.argv[2] === "node") await new Promise(() => setInterval(() => {}, 60_000));');
-  vi.stubEnv("NODE_OPTIONS", `--import ${pathToFileURL(wait).href}`); // Members get no further, so they are not ready before it.
+  // Members hang in this module and never become ready.
+  vi.stubEnv("NODE_OPTIONS", `--import ${pathToFileURL(wait).href}`);
   const starting = new Coterie("up", "--port", "0", "--json", "--nodes", "3");
   const members = (): number[] => childrenOf(starting.pid);
   const pids = await until("members are being started", () => (members().length > 2 ? members() : null), starting);
   starting.signal("SIGINT");
   expect(await starting.finished).toMatchObject({ code: 0, stdout: "" });
-  await until("nobody is left", () => !pids.some(isAlive));
+  await until("no process is left", () => !pids.some(isAlive));
   rmSync(scratch, { recursive: true });
 });
 
-test("members end by themselves when `up` is killed, and its folder goes too", async () => {
+test("members end by themselves when `up` is killed, and its folder is removed, too", async () => {
   const scratch = mkdtempSync(join(tmpdir(), "coterie-test-"));
   vi.stubEnv("TMPDIR", scratch);
   const cluster = await ClusterUnderTest.up("--nodes", "3");
@@ -77,7 +78,7 @@ test("members end by themselves when `up` is killed, and its folder goes too", a
 });
 
 test.skipIf(process.platform === "win32")(
-  "members end when `up` is killed, also those that are paused",
+  "members end when `up` is killed, even paused ones",
   { tags: ["long"] },
   async () => {
     const cluster = await ClusterUnderTest.up("--nodes", "3");
@@ -88,7 +89,7 @@ test.skipIf(process.platform === "win32")(
   },
 );
 
-/** The direct children of a process, from Linux' `/proc`. */
+/** Reads the direct children of a process from Linux `/proc`. */
 function childrenOf(parent: number): number[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => {
@@ -96,7 +97,7 @@ function childrenOf(parent: number): number[] {
       const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
       return Number(stat.slice(stat.lastIndexOf(")") + 4).split(" ")[0]) === parent;
     } catch {
-      return false; // It has ended meanwhile.
+      return false; // The process has ended.
     }
   });
 }

@@ -1,4 +1,7 @@
-/** Where no engine answers, `join()` says what the engine's client found, and nothing of it keeps the process alive. */
+/**
+ * Checks that `join()` reports the error of the engine's client if no engine answers, and that nothing keeps the
+ * process alive.
+ */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -15,7 +18,7 @@ const options: Readonly<Record<string, (port: number) => object>> = {
   zookeeper: (port) => ({ servers: [`127.0.0.1:${port}`] }),
 };
 
-/** A port at which nobody listens. */
+/** Returns a port without a listener. */
 async function closedPort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -36,5 +39,5 @@ test.each(Object.keys(options))("%s", async (engine) => {
     timeout: PATIENCE_MS,
   });
   expect(signal, "which ends what does not end by itself").toBeNull();
-  expect(stdout).toMatch(new RegExp(`^no-endpoint ${engine} gave no session within 1000 ms: .*refused`, "i"));
+  expect(stdout).toMatch(new RegExp(`^no-endpoint ${engine} did not open a session within 1000 ms: .*refused`, "i"));
 });

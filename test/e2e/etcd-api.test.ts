@@ -1,4 +1,7 @@
-/** Debian's etcdctl against three members of Coterie and against etcd itself: what it says has to be the same, line by line. */
+/**
+ * Runs Debian's etcdctl against three members of Coterie and against etcd itself. The output must be the same, line by
+ * line.
+ */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,14 +38,14 @@ afterAll(async () => {
 interface Line {
   readonly args: readonly string[];
   readonly input: string;
-  /** It goes on by itself: it is ended once it has said this, the last that it has to say. */
+  /** The last output of a command that does not end by itself. The test then ends it. */
   readonly until: string | null;
 }
 const line = (...args: string[]): Line => ({ args, input: "", until: null });
 const txn = (input: string): Line => ({ args: ["txn"], input, until: null });
 const watch = (until: string, ...args: string[]): Line => ({ args: ["watch", ...args], input: "", until });
 
-/** What etcdctl says, without its log, in which are times. */
+/** Returns the output of etcdctl without its log, which contains times. */
 async function saidBy(at: string, { args, input, until }: Line): Promise<string> {
   const child = spawn(ETCDCTL, [`--endpoints=${at}`, ...args], { env: { ...process.env, ETCDCTL_API: "3" } });
   let said = "";
@@ -58,7 +61,7 @@ async function saidBy(at: string, { args, input, until }: Line): Promise<string>
   return lines.join("\n").trimEnd();
 }
 
-/** What names the cluster, its members and its leases is each one's own. */
+/** Replaces the ids of the cluster, its members and its leases, which differ. */
 const compared = (said: string): string =>
   said
     .replaceAll(/"(cluster_id|member_id|raft_term|lease)":\d+/g, '"$1":N')
@@ -72,8 +75,8 @@ async function same(lines: readonly Line[]): Promise<void> {
   }
 }
 
-/** Each goes on from the revision that the one before has come to, on both sides. */
-describe("etcdctl says the same of Coterie and of etcd", { tags: ["long"] }, () => {
+/** Each test continues from the revision of the previous test, on both sides. */
+describe("etcdctl prints the same for Coterie and for etcd", { tags: ["long"] }, () => {
   test("put and get, with ranges and revisions", () =>
     same([
       line("put", "a", "1"),
@@ -97,7 +100,7 @@ describe("etcdctl says the same of Coterie and of etcd", { tags: ["long"] }, () 
       line("get", "x y", "--hex"),
     ]));
 
-  test("what is refused", () =>
+  test("rejected requests", () =>
     same([
       line("put", "", "1"),
       line("put", "zz", "--ignore-value"),
@@ -119,7 +122,7 @@ describe("etcdctl says the same of Coterie and of etcd", { tags: ["long"] }, () 
       line("get", "m", "-w", "json"),
     ]));
 
-  test("watches of what was and of what comes", () =>
+  test("watches of past and future changes", () =>
     same([
       line("put", "a", "the last of a"),
       line("put", "c", "the last of all"),
@@ -147,7 +150,7 @@ describe("etcdctl says the same of Coterie and of etcd", { tags: ["long"] }, () 
     await same([{ args: ["elect", "e", "me"], input: "", until: "me\n" }, line("get", "--prefix", "e/")]);
   });
 
-  test("compaction, and what is deleted", () =>
+  test("compaction and deletion", () =>
     same([
       line("compaction", "5"),
       line("compaction", "5"),
@@ -160,7 +163,7 @@ describe("etcdctl says the same of Coterie and of etcd", { tags: ["long"] }, () 
     ]));
 });
 
-/** What is each one's own: addresses, names, and how far its log has come. */
+/** Removes addresses, names and log positions, which differ. */
 const withoutOwn = (said: string): string[] => {
   const masked = compared(said)
     .replaceAll(/(?:http:\/\/)?(?:127\.0\.0\.1|localhost):\d+/g, "PLACE")
@@ -172,11 +175,11 @@ const withoutOwn = (said: string): string[] => {
   return [...new Set(masked.split("\n").filter((each) => each !== ""))].sort();
 };
 
-test("the list of members, and the status of each, look as etcd's do", {
+test("the list of members and the status of each look like etcd's", {
   tags: ["long"],
 }, async () => {
   const theirs = `http://127.0.0.1:${etcd.port}`;
-  // Each announces its own place, some time after it serves.
+  // Each member publishes its address a short time after it starts to serve.
   await expect.poll(() => saidBy(endpoints, line("member", "list"))).not.toContain(", , ");
   for (const args of [
     ["member", "list"],
@@ -195,9 +198,9 @@ test("the list of members, and the status of each, look as etcd's do", {
   expect(health.match(/is healthy/g)).toHaveLength(3);
 });
 
-test("members and status are told; what is not served is named", { tags: ["long"] }, async () => {
+test("members and status are reported, and unsupported requests are named", { tags: ["long"] }, async () => {
   const list = (await saidBy(endpoints, line("member", "list"))).split("\n");
-  expect(list).toEqual(list.toSorted()); // By their ids, all of which have 16 digits here.
+  expect(list).toEqual(list.toSorted()); // Sorted by id; all have 16 digits.
   expect(list.map((each) => each.split(", ").slice(1, 3).join(" ")).sort()).toEqual([
     "started 1",
     "started 2",

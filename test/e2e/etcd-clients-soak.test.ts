@@ -1,7 +1,7 @@
 /**
- * The mutex and the election of etcd's client library for Go, through members of Coterie that are killed and stopped one after the other:
- * never two holders whose sessions last, tokens that grow, no lease that ends before its time, and both go on after each kill.
- * COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats its plan.
+ * Runs the mutex and the election of etcd's Go client library on members of Coterie that are killed and paused one
+ * after another. There must never be two holders with valid sessions, tokens must grow, no lease may end early, and
+ * each kill must be followed by progress. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats its plan.
  *
  * @module-tag long
  */
@@ -16,7 +16,7 @@ import { MembersUnderTest } from "./members-under-test.ts";
 
 const kills = Number(process.env.COTERIE_SOAK ?? 10);
 const seed = Number(process.env.COTERIE_SEED ?? Date.now() % 1_000_000);
-/** Longer than an election, and shorter than any session is kept without being renewed. */
+/** Longer than an election, and shorter than the shortest session without renewal. */
 const STOPPED_MS = 3_000;
 const STOPPED_EVERY = 5;
 
@@ -70,7 +70,7 @@ test(`through ${kills} kills of members, mutex and election of etcd's client nev
     await until(`member ${id} runs`, () => member.stdout.includes("listening"), member);
   }
 
-  /** As the first says that answers. */
+  /** Returns the leader according to the first member that answers. */
   function leaderOfLog(): Promise<number> {
     return until("somebody leads", async () => {
       for (const id of members.ids) {

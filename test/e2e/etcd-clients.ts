@@ -1,4 +1,6 @@
-/** Clients of etcd's library for Go, in a process of their own: a mutex and an election, and who was let in. */
+/**
+ * Runs clients of etcd's Go library in a separate process. They use a mutex and an election, and report the holders.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -7,21 +9,21 @@ import { buildGo } from "../../bench/cluster/etcd.ts";
 import { until } from "./cluster-under-test.ts";
 
 const SOURCE = fileURLToPath(new URL("./etcd-clients/main.go", import.meta.url));
-/** One may have been let in before somebody asks for progress, and be counted after. */
+/** A holder may have entered before the progress request and be counted after it, so one acquisition is not enough. */
 const PROGRESS = 3;
 
 export interface Account {
-  /** How often each was had. */
+  /** How often the mutex and the election were acquired. */
   readonly mutex: number;
   readonly election: number;
   readonly sessions: number;
   /** Sessions that ended by themselves. */
   readonly expired: number;
-  /** Calls without an answer, of which nobody knows whether they were done. */
+  /** Calls without an answer, whose outcome is unknown. */
   readonly failed: number;
-  /** Who came too late to be let in, or to go on. */
+  /** Holders that entered or continued too late. */
   readonly refused: number;
-  /** In sentences. */
+  /** Violations, one sentence each. */
   readonly wrong: readonly string[];
 }
 
@@ -31,7 +33,7 @@ export class EtcdClients {
   readonly #child: ChildProcess;
   readonly #ended: Promise<number | null>;
 
-  /** Builds the program, and starts it. */
+  /** Builds the program and starts it. */
   static async start(folder: string, endpoints: readonly string[]): Promise<EtcdClients> {
     const program = join(folder, "etcd-clients");
     await buildGo(SOURCE, program);
@@ -53,20 +55,20 @@ export class EtcdClients {
     return this.#latest ?? { mutex: 0, election: 0, sessions: 0, expired: 0, failed: 0, refused: 0, wrong: [] };
   }
 
-  /** Resolves once both have been had again, and again. */
+  /** Resolves after both have been acquired several more times. */
   async progress(): Promise<void> {
     const { mutex, election } = this.account;
     await until(
-      () => `mutex and election are had after ${mutex} and ${election} times, but ${this.standing}`,
+      () => `mutex and election were acquired after ${mutex} and ${election} times, but ${this.standing}`,
       () => this.account.mutex >= mutex + PROGRESS && this.account.election >= election + PROGRESS,
     );
   }
 
-  /** @returns what it came to, with all that was under way. */
+  /** @returns the counts, after all pending calls have ended */
   async end(): Promise<Account> {
     this.#child.stdin?.end();
     const code = await this.#ended;
-    if (code !== 0) throw new Error(`the clients ended with ${code}: ${this.standing}`);
+    if (code !== 0) throw new Error(`the clients exited with ${code}: ${this.standing}`);
     return this.account;
   }
 

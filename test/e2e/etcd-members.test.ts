@@ -1,6 +1,6 @@
 /**
- * A cluster as who knows etcd runs it: `coterie node --etcd` processes, and Debian's etcdctl for all that is done to them. Members are
- * added, started, promoted and removed, another one is made to lead, and what is not served says so by its name.
+ * Operates a cluster like etcd: `coterie node --etcd` processes that are managed only with Debian's etcdctl. Members
+ * are added, started, promoted and removed, leadership is transferred, and errors name unsupported requests.
  *
  * @module-tag long
  */
@@ -15,7 +15,7 @@ import { MembersUnderTest } from "./members-under-test.ts";
 const ETCDCTL = "/usr/bin/etcdctl";
 const PATIENT = ["--command-timeout=30s", "--dial-timeout=20s"];
 let members: MembersUnderTest;
-/** Where members serve etcd's API, by id. */
+/** The address of each member's etcd API, by member id. */
 const doors = new Map<number, string>();
 
 beforeAll(async () => {
@@ -61,7 +61,7 @@ async function done(at: string, ...words: string[]): Promise<string> {
 }
 
 interface Listed {
-  /** Of etcd's clients, in hexadecimal. */
+  /** The id that etcd's clients use, in hexadecimal. */
   readonly number: string;
   readonly id: number;
   readonly isLearner: boolean;
@@ -79,7 +79,10 @@ async function listed(): Promise<Listed[]> {
 const numberOf = async (id: number): Promise<string> =>
   (await listed()).find((each) => each.id === id)?.number ?? `member ${id} is not listed`;
 
-/** By what each says of itself: endpoint, number, version, size, whether it leads, whether it learns. */
+/**
+ * Finds the leader in the output of `etcdctl endpoint status`. Each line describes one member: endpoint, id, version,
+ * size, whether it leads, whether it is a learner.
+ */
 async function leader(): Promise<number> {
   const find = async (): Promise<number | undefined> => {
     const { code, text } = await etcdctl(all(), "endpoint", "status");
@@ -89,7 +92,7 @@ async function leader(): Promise<number> {
   return until("a member says that it leads", find);
 }
 
-/** Puts it on the list, and starts it as docs/etcd-api.md says. @returns its id */
+/** Adds a member and starts it as described in docs/guide/etcd-api.md. @returns its id */
 async function added(...options: string[]): Promise<number> {
   const [peer, admin, door] = (await freePorts(3)) as [number, number, number];
   const before = (await listed()).map(({ id }) => id);
@@ -105,7 +108,7 @@ async function added(...options: string[]): Promise<number> {
   return id;
 }
 
-test("endpoints are healthy, and tell one state", async () => {
+test("endpoints are healthy, and report one state", async () => {
   expect(await done(all(), "put", "greeting", "hello")).toBe("OK");
   for (const door of doors.values()) expect(await done(door, "get", "greeting")).toBe("greeting\nhello");
   const health = await done(all(), "endpoint", "health");
@@ -116,7 +119,7 @@ test("endpoints are healthy, and tell one state", async () => {
   expect(await index()).toBeGreaterThan(before);
 });
 
-test("another member is made to lead", async () => {
+test("leadership is moved to another member", async () => {
   const before = await leader();
   const next = members.ids.find((id) => id !== before) as number;
   const [from, to] = [await numberOf(before), await numberOf(next)];
@@ -148,7 +151,7 @@ test("a member is added, started and serves; a learner is promoted; the leader i
   const old = await leader();
   const ended = members.running.get(old) as Coterie;
   const number = await numberOf(old);
-  doors.delete(old); // Its connections end with it.
+  doors.delete(old); // Its connections close with it.
   const isOff = async (): Promise<boolean> => {
     await etcdctl(all(), "member", "remove", number);
     const { code, text } = await etcdctl(all(), "member", "list");
@@ -157,13 +160,13 @@ test("a member is added, started and serves; a learner is promoted; the leader i
   await until(`member ${old} is off the list`, isOff);
   const { code, stderr } = await ended.finished;
   expect([code, stderr]).toEqual([1, expect.stringContaining("has been removed")]);
-  await until("the others go on", async () => (await etcdctl(all(), "put", "after", "1")).text.includes("OK"));
+  await until("the others continue", async () => (await etcdctl(all(), "put", "after", "1")).text.includes("OK"));
   for (const door of doors.values()) expect(await done(door, "get", "after")).toBe("after\n1");
   const again = await etcdctl(all(), "member", "remove", number);
   expect([again.code, again.text]).toEqual([1, expect.stringContaining("etcdserver: member not found")]);
 });
 
-test("what is not served says so by its name", async () => {
+test("unsupported requests are named", async () => {
   const [door] = doors.values() as Iterable<string> as [string];
   const file = join(members.folder, "a.snapshot");
   for (const [words, method] of [
@@ -183,7 +186,7 @@ test("what is not served says so by its name", async () => {
   }
 });
 
-test("what clients do is on /metrics", async () => {
+test("client requests are counted on /metrics", async () => {
   const id = [...doors.keys()].find((each) => each <= 3) as number;
   await done(doorOf(id), "put", "counted", "1");
   await etcdctl(doorOf(id), "lease", "revoke", "1");

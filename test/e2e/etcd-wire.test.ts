@@ -1,4 +1,7 @@
-/** The same calls over gRPC to a member and to etcd itself: answers, errors and the order of messages on streams are the same. */
+/**
+ * Makes the same calls over gRPC to a member and to etcd itself. Answers, errors and the order of messages on streams
+ * must be the same.
+ */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
@@ -40,7 +43,7 @@ afterAll(async () => {
 const identity = (bytes: Buffer): Buffer => bytes;
 type Value = Record<string, unknown>;
 
-/** A client that sends any message, and shows all that it receives. */
+/** A client that sends arbitrary messages and shows all responses. */
 class Wire {
   readonly #client: Client;
   constructor(at: string) {
@@ -51,7 +54,7 @@ class Wire {
     this.#client.close();
   }
 
-  /** @returns the response, or the error's code and text. */
+  /** @returns the response, or the error's code and text */
   call(method: string, request: Message<unknown>, response: Message<unknown>, value: object): Promise<Value> {
     const bytes = Buffer.from(request.encode(value));
     return new Promise((resolve) => {
@@ -111,7 +114,7 @@ class Stream {
     return this;
   }
 
-  /** @returns the first messages, once there are as many. */
+  /** @returns the first `count` messages, once they have arrived */
   async first(count: number): Promise<Value[]> {
     while (this.messages.length < count) await new Promise<void>((resolve) => (this.#wake = resolve));
     return this.messages.slice(0, count);
@@ -122,13 +125,13 @@ class Stream {
   }
 }
 
-/** Without the ids of cluster and member, the term, and fields that have no value. */
+/** Removes the ids of the cluster and member, the term, and empty fields. */
 function shown(value: unknown): Value {
   const { header, ...rest } = value as Value & { header?: { revision: number } };
   return { ...(header && { revision: header.revision }), ...rest };
 }
 
-/** The member answers as etcd does. Both have had the same calls before. */
+/** Expects the member to answer like etcd. Both must have received the same calls before. */
 async function same(situation: (wire: Wire) => Promise<unknown>): Promise<void> {
   const theirs = await situation(sides.theirs);
   expect(await situation(sides.ours)).toEqual(theirs);
@@ -146,14 +149,14 @@ const KV = {
 const create = (key: string, more: object = {}) => ({ create_request: { key, ...more } });
 const progress = { progress_request: {} };
 
-/** On fresh servers, so the first of all. */
+/** This test is first because it needs fresh servers. */
 test("compaction", { tags: ["long"] }, async () => {
   await same((wire) => KV.compact(wire, -1));
   await same((wire) => KV.compact(wire, 0));
   await same((wire) => KV.compact(wire, 2));
 });
 
-test("requests that are refused", { tags: ["long"] }, async () => {
+test("rejected requests", { tags: ["long"] }, async () => {
   const empty = { compare: [], success: [{}], failure: [] };
   await same((wire) => KV.txn(wire, empty));
   await same((wire) => KV.txn(wire, { compare: [], success: [{ request_txn: empty }], failure: [] }));
@@ -192,14 +195,14 @@ test("leases", { tags: ["long"] }, async () => {
   );
 });
 
-/** @returns the first messages of a stream. */
+/** @returns the first messages of a stream */
 async function told(stream: Stream, count: number): Promise<Value[]> {
   const found = await stream.first(count);
   stream.cancel();
   return found;
 }
 
-test("watches that are refused, progress, and what was before", { tags: ["long"] }, async () => {
+test("rejected watches, progress, and past changes", { tags: ["long"] }, async () => {
   await same((wire) => {
     const stream = wire.watch({ hasleader: "true" }).send(progress);
     for (const range_end of ["a", "b"]) stream.send(create("b", { range_end }));
@@ -233,7 +236,7 @@ test("streams whose client sends no more requests", { tags: ["long"] }, async ()
 const ERRORS = "/usr/share/gocode/src/go.etcd.io/etcd/etcdserver/api/v3rpc/rpctypes/error.go";
 const CODES = ["InvalidArgument", "NotFound", "FailedPrecondition", "OutOfRange", "Unavailable", "ResourceExhausted"];
 const NUMBERS = [3, 5, 9, 11, 14, 8];
-/** Of ours alone, or of later releases of etcd. */
+/** Errors that occur only in Coterie, or in later releases of etcd. */
 const notInThatRelease: readonly EtcdErrorName[] = ["answerTooLarge", "invalidSort", "invalidCompare"];
 
 test("errors have the codes and texts of etcd's list", { tags: ["long"] }, () => {

@@ -1,4 +1,7 @@
-/** The main job: real processes choose a leader, the leader dies or sleeps, and another takes over. */
+/**
+ * Checks the main use case on real processes: they elect a leader, the leader dies or is paused, and a different
+ * process takes over.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { afterEach, expect, test } from "vitest";
 import type { LifecycleEvent } from "../../src/cluster/local/lifecycle.ts";
@@ -22,7 +25,7 @@ test("SIGKILL of the leader from outside: the highest alive node leads, and ever
   const exited = await cluster.event("exited");
   expect(exited).toMatchObject({ node: 4, pid: victim, signal: "SIGKILL", code: null, restartInMs: null });
   const seen = cluster.events.indexOf(exited);
-  await until("it is told that 3 leads", () => cluster.events.slice(seen).some(isLeader(3, [0, 1, 2, 3])), cluster);
+  await until("it learns that 3 leads", () => cluster.events.slice(seen).some(isLeader(3, [0, 1, 2, 3])), cluster);
   const dead = (await cluster.status()).nodes[4];
   expect(dead).toMatchObject({
     id: 4,
@@ -38,7 +41,7 @@ test("SIGKILL of the leader from outside: the highest alive node leads, and ever
 test("--restart brings the old leader back, and it bullies its way in", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "3", "--restart");
   const before = cluster.pidOf(2);
-  cluster.signal("SIGSTOP"); // It starts nobody again before the others have gone on.
+  cluster.signal("SIGSTOP"); // Prevents a restart before the others have continued.
   cluster.kill(2);
   for (const { id, admin } of cluster.ready.nodes.slice(0, 2))
     await until(`${id} follows 1`, async () => {
@@ -53,10 +56,10 @@ test("--restart brings the old leader back, and it bullies its way in", { tags: 
   expect(cluster.pidOf(2)).not.toBe(before);
 });
 
-test("--restart tries again while a member's port is taken by another", { tags: ["long"] }, async () => {
+test("--restart retries while a member's port is in use", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "1", "--restart");
   const port = Number((cluster.ready.nodes[0]?.address ?? "").split(":").at(-1));
-  cluster.signal("SIGSTOP"); // It starts nobody again before another has the port.
+  cluster.signal("SIGSTOP"); // Prevents a restart before the port is taken.
   cluster.kill(0);
   const { release } = await occupyPort(port);
   cluster.signal("SIGCONT");
@@ -85,25 +88,25 @@ test("a single member leads itself", { tags: ["long"] }, async () => {
   await cluster.agreed(0, [0]);
 });
 
-test("a protocol without a leader is ready when everybody answers", { tags: ["long"] }, async () => {
+test("a protocol without a leader is ready when every member answers", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "2", "--protocol", "heartbeat");
   expect(cluster.ready).toMatchObject({ leader: null });
   await until("all answer, and none names a leader", async () => {
     const { nodes } = await cluster.status();
     return nodes.every(({ alive, leader }) => alive && leader === null);
   });
-  await until("`coterie status` has nothing to complain of", async () => {
+  await until("`coterie status` reports no problem", async () => {
     const { code, stdout } = await coterie("status", "--admin", cluster.ready.admin);
     return code === 0 && stdout.split("running").length === 3;
   });
 });
 
-test("an election that nobody has called yet: ready without a leader, and one by command", {
+test("a protocol without an election yet: ready without a leader, and with one after a command", {
   tags: ["long"],
 }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "3", "--protocol", "chang-roberts");
   expect(cluster.ready).toMatchObject({ leader: null });
-  const words = "coterie: members 0, 1 and 2 know of no leader\n"; // Once all three answer in time.
+  const words = "coterie: members 0, 1 and 2 do not know of a leader\n"; // Shown once all three answer in time.
   await until("`coterie status` says so", async () => {
     const { code, stderr } = await coterie("status", "--admin", cluster.ready.admin);
     return code === 1 && stderr === words;
@@ -112,7 +115,7 @@ test("an election that nobody has called yet: ready without a leader, and one by
   await cluster.agreed(2, [0, 1, 2]);
 });
 
-test("`coterie status` says who is alive and who leads", async () => {
+test("`coterie status` names the alive members and the leader", async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "3");
   cluster.kill(0);
   await cluster.agreed(2, [1, 2]);
@@ -123,7 +126,7 @@ test("`coterie status` says who is alive and who leads", async () => {
     ["2", String(cluster.pidOf(2)), "running", "leader", "2", "-"],
   ];
   let said = "";
-  // A member that is slow to answer is shown so.
+  // A member that is slow to answer is shown as such.
   await until(
     () => `the table is right, but it is ${said}`,
     async () => {
@@ -134,7 +137,7 @@ test("`coterie status` says who is alive and who leads", async () => {
       return code === 0 && isDeepStrictEqual(cells, rows);
     },
   );
-  await until("--json says what the page says", async () => {
+  await until("--json prints the same as the page", async () => {
     const json = await coterie("status", "--admin", cluster.ready.admin, "--json");
     return isDeepStrictEqual(JSON.parse(json.stdout || "null"), await cluster.status());
   });
@@ -145,8 +148,8 @@ test("`coterie status` fails while the alive members disagree", { tags: ["long"]
   await cluster.act({ type: "cut", nodes: [0, 1] });
   const { code, stderr } = await until("both lead", async () => {
     const status = await coterie("status", "--admin", cluster.ready.admin);
-    return status.code === 1 && status.stderr.includes("node 0 says 0") ? status : null;
+    return status.code === 1 && status.stderr.includes("node 0 names 0") ? status : null;
   });
   expect(code).toBe(1);
-  expect(stderr).toBe("coterie: the members do not agree on a leader: node 0 says 0, node 1 says 1\n");
+  expect(stderr).toBe("coterie: the members do not agree on a leader: node 0 names 0, node 1 names 1\n");
 });

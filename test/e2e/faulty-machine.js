@@ -1,6 +1,6 @@
 /**
- * Loaded before a member's program (`node --import`): what its clocks and its disk are like on a machine whose clock goes wrong and
- * whose disk is slow, as a file says that is read again and again. The address says which platform is meant and where that file is.
+ * Simulates wrong clocks and a slow disk. It is loaded before a member's program (`node --import`) and rereads a file
+ * with its settings. The module's URL names the platform module and the file.
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,7 @@ const [steady, wall] = [clock.now, clock.wall];
 const [after, every, claim] = [timers.after, timers.every, disk.claim];
 
 let faults = { rate: 1, syncMs: 0 };
-/** When the rate changed last: as it is, and as the member's clocks say. */
+/** The last change of the rate: the real times, and the times on the member's clocks. */
 let since = { steady: steady(), wall: wall(), shown: steady(), shownWall: wall() };
 
 function look() {
@@ -21,7 +21,7 @@ function look() {
   try {
     found = JSON.parse(readFileSync(searchParams.get("faults"), "utf8"));
   } catch {
-    return; // It is being written.
+    return; // The file is being written.
   }
   if (found.rate !== faults.rate) since = { steady: steady(), wall: wall(), shown: shown(), shownWall: shownWall() };
   faults = found;

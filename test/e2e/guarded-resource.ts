@@ -1,4 +1,4 @@
-/** What a lock guards: it looks at tokens, and a test looks at what it takes without trusting it. */
+/** A resource under a lock. It checks tokens, and a test checks the accepted writes independently. */
 import { guard } from "../../src/index.ts";
 
 export class GuardedResource {
@@ -7,7 +7,10 @@ export class GuardedResource {
   readonly #owners = new Map<number, number>();
   #highest = -1;
 
-  /** A write under that token, by a client that may have been succeeded meanwhile. @throws if what is stale is taken, or two have one token. */
+  /**
+   * Writes with that token, from a client that may have lost the lock.
+   * @throws Error if it accepts a stale write, or if two clients have the same token
+   */
   write(token: number, client: number): void {
     const isStale = token < this.#highest;
     const isTaken = this.#takes(token);

@@ -1,4 +1,4 @@
-/** `join()` in real processes: one at a time inside, whoever is killed or paused. */
+/** Checks `join()` in real processes: there is one holder at a time, even if members are killed or paused. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -10,7 +10,7 @@ import type { Report } from "./joined-process.ts";
 const three = async (timing: Timing = "default") =>
   (await joinedAt(await place(3), PACKAGE, { timing })) as [Joined, Joined, Joined];
 
-/** The first of them to say it. */
+/** Resolves with the first member that sends such a report. */
 const first = <S extends Report["kind"]>(members: readonly Joined[], said: S): Promise<[Joined, Said<S>]> =>
   until(`one of members ${members.map(({ id }) => id).join(", ")} says ${said}`, () => {
     const found = members.find((member) => member.saidAlready(said).length > 0);
@@ -18,11 +18,11 @@ const first = <S extends Report["kind"]>(members: readonly Joined[], said: S): P
   });
 
 test("members that contend for a lock hold it one at a time, with growing tokens", async () => {
-  const members = await three("patient"); // A member that is paused inside keeps the lock.
+  const members = await three("patient"); // A paused holder keeps the lock.
   const witness = join(folder, "inside");
   for (const member of members) member.order({ do: "contend", entries: 20, witness });
   await Promise.all(members.map((member) => member.said("contended")));
-  const tokens = numbersIn(`${witness}.log`); // In the order of the entries.
+  const tokens = numbersIn(`${witness}.log`); // Tokens in the order of entry.
   expect(tokens).toHaveLength(60);
   expect(isGrowing(tokens)).toBe(true);
   expect(existsSync(witness)).toBe(false);
@@ -47,7 +47,7 @@ test("a holder that is killed does not keep the lock", async () => {
   expect((await waiter.said("entered")).token).toBeGreaterThan(token);
 });
 
-test("a holder that stood still learns that its grant is lost before it writes again", async () => {
+test("a paused holder learns that its grant is lost before it writes again", async () => {
   const [holder, other] = await three();
   const file = join(folder, "paused");
   holder.order({ do: "write", file });
@@ -61,7 +61,8 @@ test("a holder that stood still learns that its grant is lost before it writes a
   expect(await holder.said("lost")).toEqual({ kind: "lost", token, code: "grant-lost", heldAfter: false });
   const after = numbersIn(file);
   const stale = after.slice(after.indexOf(next.token)).filter((written) => written === token);
-  // It may have been stopped between a look and a write. For that one the resource has to look at the token itself.
+  // The holder may have been paused between its check and the write. The resource has to check the token of such a
+  // write itself.
   expect(stale.length).toBeLessThanOrEqual(1);
 });
 

@@ -1,4 +1,4 @@
-/** Members of `join()` in processes of their own, which take orders; gone when the test ends. */
+/** Members of `join()` in separate processes that take orders. They end with the test. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { freePorts } from "../network/free-ports.ts";
 import { PACKAGE, until } from "./cluster-under-test.ts";
 import type { Order, Report } from "./joined-process.ts";
 
-/** For this file's members; removed at its end. */
+/** A folder for this file's members, removed after its tests. */
 export const folder = mkdtempSync(join(tmpdir(), "coterie-join-"));
 const program = join(folder, "joined-process.mjs");
 const running = new Set<ChildProcess>();
@@ -29,10 +29,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 export type Said<S extends Report["kind"]> = Extract<Report, { kind: S }>;
 
-/** Where a cluster's members are to be found, and where they keep what they must not forget. */
+/** The addresses and folders of a cluster's members. */
 export interface Place {
   readonly members: Readonly<Record<number, string>>;
-  /** A folder for each is in it. */
+  /** Contains a folder for each member. */
   readonly data: string;
 }
 
@@ -44,7 +44,7 @@ export async function place(size: number): Promise<Place> {
 
 export class Joined {
   readonly reports: Report[] = [];
-  /** What it wrote to its standard error. */
+  /** The standard error of the process. */
   errors = "";
   hasExited = false;
   readonly exited: Promise<number | null>;
@@ -58,7 +58,7 @@ export class Joined {
   ) {
     const options = JSON.stringify({ id, members, dataDir: join(data, String(id)), ...more });
     const child = spawn(process.execPath, ["--expose-gc", program, packageUrl, options], { stdio: "pipe" });
-    child.stdin.on("error", () => {}); // It may be killed while it is told something.
+    child.stdin.on("error", () => {}); // The process may be killed while it receives an order.
     child.stderr.on("data", (chunk) => {
       this.errors += chunk;
     });
@@ -87,7 +87,7 @@ export class Joined {
     this.#child.stdin?.end();
   }
 
-  /** The first report of that kind, once it is there. */
+  /** Resolves with the first report of that kind. */
   said<S extends Report["kind"]>(said: S, withinMs?: number): Promise<Said<S>> {
     return until(
       () => `member ${this.id} says ${said}, but its errors were ${JSON.stringify(this.errors)}`,
@@ -102,7 +102,7 @@ export class Joined {
   }
 }
 
-/** Members 1 and up, once they have joined. */
+/** Starts members 1, 2 and so on. Resolves when they have joined. */
 export async function joinedAt(where: Place, packageUrl = PACKAGE, more: Partial<JoinOptions> = {}): Promise<Joined[]> {
   const joined = Object.keys(where.members).map((id) => new Joined(Number(id), where, packageUrl, more));
   await Promise.all(joined.map((member) => member.said("joined")));

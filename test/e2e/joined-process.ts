@@ -1,6 +1,6 @@
 /**
- * One member in a process of its own, for `join.test.ts`: takes orders as JSON lines and says as JSON lines what comes of
- * them. Its first argument is the built package, its second the options of `join()`.
+ * One member in a separate process, for `join.test.ts`. It takes orders and reports results as JSON lines. Its first
+ * argument is the built package, and its second one the options of `join()`.
  */
 import { appendFileSync, closeSync, openSync, unlinkSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -8,41 +8,50 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Tenure } from "../../src/index.ts";
 
 export type Order =
-  /** Enters so many times, or until it is to rest; a file that only one can make at a time is the witness. */
+  /**
+   * Acquires the lock this many times, or until it is stopped. The witness is a file that only one process at a time
+   * can create.
+   */
   | { do: "contend"; entries: number | "many"; witness: string }
   | { do: "rest" }
-  /** Acquires, and writes its token into a file, line by line, for as long as its signal lets it. */
+  /** Acquires the lock, and writes the token into a file, line by line, until its signal aborts. */
   | { do: "write"; file: string }
-  /** Acquires and releases. */
+  /** Acquires and releases the lock. */
   | { do: "enter" }
-  /** Campaigns, and leads until it is told that it does not any more. */
+  /** Campaigns, and leads until it loses the leadership. */
   | { do: "lead" }
-  /** Contends for one lock and campaigns in one election, for ever; what it sees of its tenures goes into a file, as `Sighting`s. */
+  /**
+   * Contends for one lock and campaigns in one election forever. Writes its observations of tenures to a file, as
+   * `Sighting`s.
+   */
   | { do: "sight"; file: string; run: string }
-  /** Puts `key 1`, `key 2` … into a map, one after the other, until it is to rest; what is acknowledged goes into a file. */
+  /** Puts `key 1`, `key 2` and so on into a map until it is stopped. Writes acknowledged keys to a file. */
   | { do: "put"; key: string; file: string }
-  /** Says all that is in that map. */
+  /** Reports all entries of that map. */
   | { do: "range" }
-  /** Gives the words `KEY 1`, `KEY 2` … to a state machine of its own, until it is to rest; a line `PLACE WORD` for each acknowledged. */
+  /**
+   * Sends the commands `KEY 1`, `KEY 2` and so on to its state machine until it is stopped. Writes a line `PLACE WORD`
+   * for each acknowledged command.
+   */
   | { do: "record"; key: string; file: string }
-  /** Says the state of that machine. */
+  /** Reports the state of that state machine. */
   | { do: "ledger" }
-  /** Says what changes in it, behind that revision. */
+  /** Reports changes of the map after that revision. */
   | { do: "watch"; after: number }
   | { do: "status" }
   | { do: "leave" };
 
-/** What a process saw of a grant or a leadership of its own. */
+/** An observation of a process about its own grant or leadership. */
 export interface Sighting {
   readonly of: "lock" | "election";
-  /** Which run of which member: a member that is started again is another one. */
+  /** The run of a member. A restarted member has a new run. */
   readonly run: string;
-  /** Which of this run's. */
+  /** The number of the tenure in this run. */
   readonly tenure: number;
   readonly token: number;
-  /** On the scale of the machine's monotonic clock, in milliseconds. */
+  /** Time on the machine's monotonic clock, in milliseconds. */
   readonly at: number;
-  /** Whether it was its own at that time, by its own signal or `isHeld`. */
+  /** Whether the process held it at that time, according to its own signal or `isHeld`. */
   readonly certain: boolean;
 }
 
@@ -78,7 +87,7 @@ async function contend({ entries, witness }: Extract<Order, { do: "contend" }>):
   isResting = false;
   for (let entry = 0; !isResting && (entries === "many" || entry < entries); entry++) {
     await member.mutex("contended").use(async ({ token }) => {
-      closeSync(openSync(witness, "wx")); // Which fails while another is inside.
+      closeSync(openSync(witness, "wx")); // Fails while a different process holds the lock.
       tokens.push(token);
       appendFileSync(`${witness}.log`, `${token}\n`);
       await sleep(1);
@@ -111,7 +120,7 @@ async function put({ key, file }: Extract<Order, { do: "put" }>): Promise<void> 
   report({ kind: "put", count });
 }
 
-/** All words, in the order in which they came; a command that was carried out twice is there twice. */
+/** All commands, in order. A command that was applied twice occurs twice. */
 const ledger = {
   init: (): string[] => [],
   apply: (words: string[], word: string): [string[], number] => [[...words, word], words.length + 1],
@@ -125,10 +134,10 @@ async function record({ key, file }: Extract<Order, { do: "record" }>): Promise<
     try {
       appendFileSync(file, `${await ledgerOf().execute(word, { timeoutMs: 60_000 })} ${word}\n`);
     } catch (error) {
-      if ((error as { phase?: string }).phase === undefined) throw error; // Else nobody has acknowledged it.
+      if ((error as { phase?: string }).phase === undefined) throw error; // Only errors with a phase are expected.
     }
   }
-  await ledgerOf().read(); // What is done yet of that is done before.
+  await ledgerOf().read(); // After this read, earlier commands have been applied or never will be.
   report({ kind: "recorded" });
 }
 
@@ -146,7 +155,7 @@ async function watch(after: number): Promise<void> {
   for await (const { key, revision } of numbersOf().watch({ after })) report({ kind: "change", key, revision });
 }
 
-/** Who stood still just then has lost the lock, and asks for it again. */
+/** Enters, and retries if the process lost the lock because it was paused at that moment. */
 async function enter(): Promise<void> {
   for (;;) {
     try {
@@ -169,7 +178,10 @@ async function lead(): Promise<void> {
 async function sight({ file, run }: Extract<Order, { do: "sight" }>): Promise<void> {
   const into = openSync(file, "a");
   let tenures = 0;
-  /** What looks at a tenure, and says whether it is certain. The time is read first: what is certain after that was so then, too. */
+  /**
+   * Checks a tenure and reports whether it is certain. The time is read first, so a tenure that is certain afterwards
+   * was also certain at that time.
+   */
   const observed: Observed = (of, held) => {
     const tenure = ++tenures;
     return () => {
@@ -190,14 +202,14 @@ async function leadSeen(observed: Observed): Promise<void> {
     const look = observed("election", leadership);
     while (look()) await sleep(10);
     await sleep(5);
-    look(); // What is lost stays lost.
+    look(); // A lost tenure stays lost.
   });
 }
 
 async function holdSeen(observed: Observed): Promise<void> {
   for (let turn = 0; ; turn++) {
     try {
-      const patience = turn % 3 === 0 ? { timeoutMs: 300 } : {}; // Some waits are given up, and leave nothing behind.
+      const patience = turn % 3 === 0 ? { timeoutMs: 300 } : {}; // Some waits time out and must leave nothing behind.
       const grant = await member.mutex("seen").acquire(patience);
       const look = observed("lock", grant);
       for (let looks = 0; looks < 4 && look(); looks++) await sleep(4);

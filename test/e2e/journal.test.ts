@@ -1,4 +1,7 @@
-/** Journals on real processes: what a majority has accepted stays decided, whoever is killed; what a disk has lost is said. */
+/**
+ * Checks journals on real processes: a value that a majority accepted stays decided, no matter which processes are
+ * killed, and lost writes are reported.
+ */
 import { spawn } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,7 +56,7 @@ describe("`coterie up --protocol paxos`", () => {
     );
   }
 
-  test("what is decided stays decided when every process is killed and started again", { tags: ["long"] }, async () => {
+  test("a decided value stays decided when every process is killed and restarted", { tags: ["long"] }, async () => {
     const file = join(folder, "run.jsonl");
     const cluster = await ClusterUnderTest.up("--protocol", "paxos", "--nodes", "3", "--restart", "--record", file);
     await propose(adminOf(cluster, 0), "blue");
@@ -96,7 +99,7 @@ describe("`coterie up --protocol paxos`", () => {
 
     const other = await coterie("up", ...words, "--port", "0", "--name", "other", "--json");
     expect(other.code).toBe(1);
-    expect(other.stderr).toMatch(/to be that of member \d of other, got/); // Whichever ends first.
+    expect(other.stderr).toMatch(/to be owned by member \d of other, got/); // The process that ends first.
   });
 });
 
@@ -130,7 +133,7 @@ describe("`coterie node` with a journal", () => {
       return status.role === "decided";
     });
   }
-  /** A decision, then a crash. */
+  /** Decides a value, then crashes. */
   async function ranOnce(): Promise<void> {
     const run = await started();
     await propose(run.admin, "blue");
@@ -138,7 +141,7 @@ describe("`coterie node` with a journal", () => {
     await killed(run);
   }
 
-  test("needs a directory, and says so", async () => {
+  test("needs a directory, and reports that", async () => {
     const { dataDir: _dataDir, ...without } = JSON.parse(readFileSync(config, "utf8")) as { dataDir: string };
     writeFileSync(config, JSON.stringify(without));
     expect(await coterie("node", "--config", config, "--id", "4")).toEqual({
@@ -146,35 +149,33 @@ describe("`coterie node` with a journal", () => {
       signal: null,
       stdout: "",
       stderr:
-        'coterie: expected a directory for the journal of paxos, which must outlive its process: give dataDir to host(), or name one with --data DIR, or as "dataDir" in the config file\n',
+        'coterie: expected a directory for the journal of paxos, because the journal must outlive the process: pass dataDir to host(), or set --data DIR or "dataDir" in the config file\n',
     });
     const run = await started("--data", join(folder, "elsewhere"));
     await killed(run);
     expect(readFileSync(join(folder, "elsewhere", "journal")).toString("latin1", 0, 15)).toBe("COTERIE-JOURNAL");
   });
 
-  test("a second process is refused its directory", { tags: ["long"] }, async () => {
+  test("a second process cannot use the same directory", { tags: ["long"] }, async () => {
     const run = await started();
     const second = await coterie("node", "--config", config, "--id", "4");
     expect(second).toMatchObject({ code: 2, stdout: "" });
     expect(second.stderr).toBe(
-      `coterie: the journal in ${join(folder, "journals", "4")} is in use by process ${run.member.pid}: a directory has one writer, so stop that process or name another directory\n`,
+      `coterie: the journal in ${join(folder, "journals", "4")} is in use by process ${run.member.pid}: a directory can have only one writer, so stop that process or use another directory\n`,
     );
     await killed(run);
     await killed(await started());
   });
 
-  test("starts with a journal whose last write was torn, and says what it cut off", async () => {
+  test("starts with a journal whose last write was torn, and reports the truncated part", async () => {
     await ranOnce();
     appendFileSync(file, "half a wri");
     const run = await started();
-    expect(run.member.stderr).toContain(
-      `the journal ${file} ended in a write that was never confirmed: 10 bytes cut off`,
-    );
+    expect(run.member.stderr).toContain(`the journal ${file} ended with an unconfirmed write: removed 10 bytes`);
     await killed(run);
   });
 
-  test("does not start with a journal that is damaged in the middle, until that is repaired", {
+  test("does not start with a journal that is damaged in the middle, until it is repaired", {
     tags: ["long"],
   }, async () => {
     await ranOnce();
@@ -185,20 +186,18 @@ describe("`coterie node` with a journal", () => {
     writeFileSync(file, broken);
     const refused = await coterie("node", "--config", config, "--id", "4");
     expect(refused).toMatchObject({ code: 2, stdout: "" });
-    expect(refused.stderr).toMatch(
-      /^coterie: the journal .*journal is damaged: it cannot be read at byte 28, and from/,
-    );
-    expect(refused.stderr).toContain("The node does not start, for it could go back on its word.");
+    expect(refused.stderr).toMatch(/^coterie: the journal .*journal is damaged at byte 28: it is unreadable/);
+    expect(refused.stderr).toContain("The node does not start, because it might break promises that it has recorded.");
     writeFileSync(file, whole);
     await killed(await started());
   });
 });
 
-test("a process that is killed while it writes has kept all that was confirmed, in order", async () => {
+test("a process that is killed while it writes has kept all confirmed records, in order", async () => {
   const built = process.env.COTERIE_CLI ?? fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
   const modules = join(dirname(built), "../");
   const directory = join(folder, "hurried");
-  /** Appends the numbers from where the journal ends, a few at a time, and says each once it is durable. */
+  /** Appends numbers to the end of the journal, a few at a time, and reports each once it is durable. */
   const script = `
     const { openJournal } = await import(process.argv[1] + "runtime/journal/disk-journal.js");
     const { realPlatform: platform } = await import(process.argv[1] + "runtime/platform/real.js");

@@ -1,4 +1,7 @@
-/** The package with the later handshake of `test/testing/later-release.ts`, built so that its members can run beside this release's. */
+/**
+ * Builds the package with the later handshake of `test/testing/later-release.ts`. Its members can run together with
+ * members of the current release.
+ */
 import { execFileSync } from "node:child_process";
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +12,7 @@ import { laterHandshake } from "../testing/later-release.ts";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const SOURCES = ["src", "package.json", "tsconfig.json", "tsconfig.build.json"];
 
-/** @returns where its package is, below `folder`. */
+/** @returns the location of the package, below `folder` */
 export function buildLaterRelease(folder: string): { readonly root: string; readonly packageUrl: string } {
   const root = join(folder, "later-release");
   for (const source of SOURCES) cpSync(join(ROOT, source), join(root, source), { recursive: true });

@@ -1,4 +1,4 @@
-/** `coterie up --byzantine`: processes that lie among processes that do not. */
+/** Checks `coterie up --byzantine`: Byzantine processes among honest ones. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ afterEach(endAll);
 const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The value of a metric of a member; the sum over its labels. */
+/** Reads a metric of a member, as the sum over its labels. */
 async function metric(admin: string, name: string): Promise<number> {
   const text = await (await fetch(`${admin}/metrics`)).text();
   const values = text.split("\n").flatMap((line) => new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`).exec(line)?.[1] ?? []);
@@ -20,7 +20,7 @@ async function metric(admin: string, name: string): Promise<number> {
 
 const MIB = 2 ** 20;
 
-/** The honest members live, have said nothing of a failure, answer, and hold no more than they did. */
+/** Expects honest members to run, to have reported no failure, to answer, and to use no more memory than before. */
 async function expectUnharmed(cluster: ClusterUnderTest, liar: number): Promise<void> {
   expect(cluster.events.filter(({ event }) => event === "exited")).toEqual([]);
   for (const { id, admin } of cluster.ready.nodes) {
@@ -30,7 +30,7 @@ async function expectUnharmed(cluster: ClusterUnderTest, liar: number): Promise<
   }
 }
 
-test("one that equivocates is named, counts for nothing, and is followed in the recording", async () => {
+test("a member that equivocates is named, is not counted, and can be followed in the recording", async () => {
   const file = join(folder, "raft.jsonl");
   const words = ["--protocol", "raft", "--nodes", "4", "--byzantine", "3=equivocate", "--seed", "11"];
   const cluster = await ClusterUnderTest.up(...words, "--record", file);
@@ -38,7 +38,7 @@ test("one that equivocates is named, counts for nothing, and is followed in the 
   expect(cluster.ready.nodes.filter(({ byzantine }) => byzantine !== undefined)).toHaveLength(1);
   await cluster.act({ type: "command", node: 1, command: "client.propose" });
   const steps = () => readFileSync(file, "utf8").match(/"kind":"(?:start|receive|timeout|command)"/g)?.length ?? 0;
-  await until("much has been recorded", () => steps() > 100, cluster);
+  await until("enough entries have been recorded", () => steps() > 100, cluster);
   await expectUnharmed(cluster, 3);
   expect((await cluster.status()).nodes.map(({ byzantine }) => byzantine)).toEqual([
     undefined,
@@ -48,8 +48,8 @@ test("one that equivocates is named, counts for nothing, and is followed in the 
   ]);
   for (const { agreed } of cluster.events.flatMap((event) => (event.event === "leader" ? [event] : [])))
     expect(agreed).not.toContain(3);
-  const lie = "this member lies (equivocate: sends each receiver the message as it is, or";
-  await until("it is said that it lies", () => cluster.stderr.includes(lie), cluster);
+  const lie = "this member is Byzantine (equivocate: may change one value of a message";
+  await until("the member reports that it is Byzantine", () => cluster.stderr.includes(lie), cluster);
   cluster.signal("SIGINT");
   await cluster.finished;
   const { stdout, stderr } = await coterie("trace", file, "--check", "--json");
@@ -58,7 +58,7 @@ test("one that equivocates is named, counts for nothing, and is followed in the 
   expect(checked.steps).toBeGreaterThan(50);
 });
 
-/** The honest go on: they agree on a leader, or they answer. */
+/** The honest members must continue: they agree on a leader, or they answer. */
 describe("honest processes outlive", { tags: ["long"] }, () => {
   const protocols = ["byzantine-generals", "raft", "epoch-bully", "multi-paxos", "maekawa-sanders", "view-synchrony"];
   test.each(protocols.flatMap((protocol) => behaviours.map((behaviour) => [protocol, behaviour] as const)))(
@@ -75,7 +75,7 @@ describe("honest processes outlive", { tags: ["long"] }, () => {
       await sleep(1_500);
       await expectUnharmed(cluster, 1);
       cluster.kill(3);
-      await until("the supervisor sees that member 3 is gone", () =>
+      await until("the supervisor detects that member 3 has exited", () =>
         cluster.events.some((event) => event.event === "exited" && event.node === 3),
       );
       const exits = cluster.events.filter(({ event }) => event === "exited");

@@ -1,4 +1,4 @@
-/** `coterie lock`, `elect` and `watch` as clients that are no members: how long they wait, and how that ends. */
+/** Checks `coterie lock`, `elect` and `watch` as clients that are not members: how long they wait, and the result. */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
@@ -11,7 +11,7 @@ import { Coterie, coterie, endAll, until } from "./cluster-under-test.ts";
 
 afterEach(endAll);
 
-describe("where no member answers", () => {
+describe("without a member that answers", () => {
   let server: Server;
   let url = "";
   const sockets = new Set<Socket>();
@@ -29,21 +29,21 @@ describe("where no member answers", () => {
   test.each([
     ["lock", "the lock x", "SIGINT", 130],
     ["elect", "leadership of x", "SIGTERM", 143],
-  ] as const)("%s waits for ever, says for what, and is ended by a signal", async (command, what, signal, code) => {
+  ] as const)("%s waits forever, reports the reason, and ends on a signal", async (command, what, signal, code) => {
     const run = new Coterie(command, "x", "--endpoints", url, "--", "true");
-    const line = `coterie: waiting for ${what}: it takes a majority of the members, and no member that knows a leader answers at ${url}\n`;
-    await until("it says that it waits", () => run.stderr === line, run);
+    const line = `coterie: waiting for ${what}: no member that knows who the leader is answers at ${url}; a majority must be running\n`;
+    await until("it reports that it waits", () => run.stderr === line, run);
     run.signal(signal);
     expect(await run.finished).toEqual({ code, signal: null, stdout: "", stderr: line });
   });
 
-  test("lock waits no longer than it is told", async () => {
+  test("lock waits no longer than its timeout", async () => {
     const { code, stderr } = await coterie("lock", "x", "--endpoints", url, "--timeout", "300ms", "--", "true");
     expect(code).toBe(75);
     expect(stderr).toContain(url);
   });
 
-  test("watch is ended by a signal, too", async () => {
+  test("watch ends on a signal, too", async () => {
     sockets.clear();
     const run = new Coterie("watch", "stock", "--endpoints", url, "--timeout", "1h");
     await until("it connects", () => sockets.size > 0, run);
@@ -52,7 +52,7 @@ describe("where no member answers", () => {
   });
 });
 
-/** How many clients speak to it. */
+/** Returns the number of the member's client connections. */
 async function clientsAt({ clients }: Member): Promise<number> {
   const response = await fetch(`${clients}/v1/status`, { headers: { authorization: "Bearer read" } });
   return ((await response.json()) as { clients: number }).clients;
@@ -92,7 +92,7 @@ describe("at a member", () => {
 
   const print = ["--", "sh", "-c", 'echo "$COTERIE_NAME"; exit 9'];
 
-  test.each(["lock", "elect"])("%s runs its command, and hands on the exit code", async (command) => {
+  test.each(["lock", "elect"])("%s runs its command, and passes on the exit code", async (command) => {
     const { code, stdout, stderr } = await coterie(command, "x", ...as("write"), ...print);
     expect({ code, stdout, stderr }).toEqual({ code: 9, stdout: "x\n", stderr: "" });
   });
@@ -112,11 +112,11 @@ describe("at a member", () => {
   });
 
   test.each([
-    ["lock", "read", "a change takes the role write, and this client has the role read"],
-    ["elect", "read", "a change takes the role write, and this client has the role read"],
-    ["put", "read", "a change takes the role write, and this client has the role read"],
-    ["lock", "unknown", "expected a token, or a certificate, that this cluster knows"],
-    ["elect", "unknown", "expected a token, or a certificate, that this cluster knows"],
+    ["lock", "read", "a change requires the role write, but this client has the role read"],
+    ["elect", "read", "a change requires the role write, but this client has the role read"],
+    ["put", "read", "a change requires the role write, but this client has the role read"],
+    ["lock", "unknown", "expected a valid token or certificate"],
+    ["elect", "unknown", "expected a valid token or certificate"],
   ])("%s with the token of %s is not allowed, which is exit code 2", async (command, role, why) => {
     const rest = command === "put" ? ["key", "1"] : print;
     const { code, stdout, stderr } = await coterie(command, "x", ...as(role), ...rest);

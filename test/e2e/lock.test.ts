@@ -1,4 +1,7 @@
-/** `coterie lock` on real processes: whose exit code it has, who gets which signal, and what is left when it ends. */
+/**
+ * Checks `coterie lock` on real processes: its exit code, which processes receive signals, and which processes remain
+ * afterwards.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -13,7 +16,7 @@ afterEach(async () => {
   members?.remove();
 });
 
-/** A cluster of these members, of which all or these run. */
+/** Creates a cluster of this many members, and starts all of them or only those listed. */
 async function cluster(count: number, ...running: number[]): Promise<void> {
   members = await MembersUnderTest.patient(count);
   await members.serveClients(running.length === 0 ? members.ids : running);
@@ -21,7 +24,7 @@ async function cluster(count: number, ...running: number[]): Promise<void> {
 const alone = (): Promise<void> => cluster(1);
 
 const shell = (script: string): string[] => ["sh", "-c", script];
-/** The shell says that it runs, by its pid in a file, where `READY` stands. */
+/** A shell script. At `READY` it writes its pid to a file, to report that it runs. */
 const STUBBORN = "trap '' TERM INT HUP; READY; while :; do sleep 0.05; done";
 
 function read(file: string): string {
@@ -32,7 +35,7 @@ function read(file: string): string {
   }
 }
 
-/** Runs a script up to where it is ready. */
+/** Starts a script and waits until it is ready. */
 async function runningScript(words: string, script: string) {
   const file = join(members.folder, "pid");
   const run = members.start(1, words, shell(script.replace("READY", () => `echo $$ > ${file}`)));
@@ -47,12 +50,12 @@ describe("the exit code", () => {
     expect(finished).toEqual({ code, signal: null, stderr: "" });
     expect(stdout).toBe("said\n");
   };
-  test("of the command is handed on: exit 3", () => handedOn("exit 3", 3));
+  test("of the command is passed on: exit 3", () => handedOn("exit 3", 3));
   test.each([
     ["exit 0", 0],
     ["kill -TERM $$", 143],
     ["kill -KILL $$", 137],
-  ])("of the command is handed on: %s", { tags: ["long"] }, handedOn);
+  ])("of the command is passed on: %s", { tags: ["long"] }, handedOn);
 
   test("127: there is no such command", async () => {
     await alone();
@@ -70,21 +73,21 @@ describe("the exit code", () => {
     });
   });
 
-  test("75: the lock was not to be had in time, and nothing has run", async () => {
-    await cluster(3, 2); // One of three is no majority.
+  test("75: the lock could not be acquired in time, and nothing has run", async () => {
+    await cluster(3, 2); // One of three is not a majority.
     const { code, stdout } = await members.start(2, "lock x --timeout 500ms", shell("echo ran")).finished;
     expect({ code, stdout }).toEqual({ code: 75, stdout: "" });
   });
 
-  test("76: the lock was lost, since this process stood still, and the command stopped meanwhile", async () => {
+  test("76: the lock was lost because this process was paused, and the command was stopped", async () => {
     await alone();
     const { run, pid } = await runningScript("lock x", STUBBORN);
     run.signal("SIGSTOP");
-    await until("the command is dead", () => !isAlive(pid), run);
+    await until("the command has exited", () => !isAlive(pid), run);
     run.signal("SIGCONT");
     expect(await run.finished).toMatchObject({
       code: 76,
-      stderr: "coterie: the lock x was lost, and the command stopped\n",
+      stderr: "coterie: the lock x was lost, and the command was stopped\n",
     });
   });
 });
@@ -93,7 +96,7 @@ describe("signals", () => {
   const isPassedOn = async (signal: NodeJS.Signals, code: number): Promise<void> => {
     await alone();
     const ready = join(members.folder, "ready");
-    const script = `fs.writeFileSync("${ready}", "yes"); setInterval(() => {}, 1_000);`; // A shell may hold one back.
+    const script = `fs.writeFileSync("${ready}", "yes"); setInterval(() => {}, 1_000);`; // A shell may delay a signal.
     const run = members.start(1, "lock x", [process.execPath, "-e", script]);
     await until("the command runs", () => read(ready), run);
     run.signal(signal);
@@ -105,39 +108,40 @@ describe("signals", () => {
     ["SIGHUP", 129],
   ] as const)("%s is passed on to the command", { tags: ["long"] }, isPassedOn);
 
-  test("a command may go on after a signal; a second Ctrl-C kills it", async () => {
+  test("a command may continue after a signal; a second Ctrl-C kills it", async () => {
     await alone();
     const heard = join(members.folder, "heard");
     const listening = ["INT", "HUP"].map((name) => `trap 'echo ${name} >> ${heard}' ${name}`).join("; ");
     const { run, pid } = await runningScript("lock x", `${listening}; READY; while :; do sleep 0.05; done`);
     for (const name of ["INT", "HUP"] as const) {
       run.signal(`SIG${name}`);
-      await until(`it hears SIG${name}`, () => read(heard).includes(name), run); // Two at once may come as one.
+      // Two pending signals may be merged.
+      await until(`it receives SIG${name}`, () => read(heard).includes(name), run);
     }
     expect(isAlive(pid)).toBe(true);
     run.signal("SIGINT");
     expect(await run.finished).toMatchObject({ code: 137 });
   });
 
-  test("who still waits for the lock ends at once", { tags: ["long"] }, async () => {
+  test("a client that still waits for the lock ends at once", { tags: ["long"] }, async () => {
     await cluster(3, 1);
     const run = members.start(1, "lock x", shell("echo ran"));
-    await until("it says what it waits for", () => run.stderr.includes("waiting for the lock x"), run);
+    await until("it reports the lock it waits for", () => run.stderr.includes("waiting for the lock x"), run);
     run.signal("SIGTERM");
     expect(await run.finished).toMatchObject({ code: 143, stdout: "" });
   });
 });
 
-describe("nothing outlives it", () => {
+describe("no process outlives it", () => {
   test("a command whose `coterie` was killed", async () => {
     await alone();
     const { run, pid } = await runningScript("lock x", STUBBORN);
     const supervisor = parentOf(pid);
     run.signal("SIGKILL");
-    await until("both are dead", () => !isAlive(pid) && !isAlive(supervisor));
+    await until("both have exited", () => !isAlive(pid) && !isAlive(supervisor));
   });
 
-  test("what the command left in the background", async () => {
+  test("background processes of the command", async () => {
     await alone();
     const file = join(members.folder, "left");
     const run = members.start(1, "lock x", shell(`sleep 600 & echo $! > ${file}; exit 5`));
@@ -146,7 +150,7 @@ describe("nothing outlives it", () => {
   });
 });
 
-test("standard input is the command's", async () => {
+test("standard input belongs to the command", async () => {
   await alone();
   const child = spawn(process.execPath, [CLI, "lock", "x", "--endpoints", members.endpointOf(1), "--", "cat"]);
   child.stdin.end("to the command");
@@ -156,7 +160,7 @@ test("standard input is the command's", async () => {
   expect({ text, code: child.exitCode }).toEqual({ text: "to the command", code: 0 });
 });
 
-test("two clients want the lock again and again: one command at a time, with growing tokens", {
+test("two clients acquire the lock repeatedly: one command at a time, with growing tokens", {
   tags: ["long"],
 }, async () => {
   await cluster(3);
@@ -173,7 +177,7 @@ test("two clients want the lock again and again: one command at a time, with gro
   expect(disorder(members.sightings)).toEqual([]);
 });
 
-test("a client is killed: its command too, and the next acquires the lock", { tags: ["long"] }, async () => {
+test("a client is killed: its command, too, and the next acquires the lock", { tags: ["long"] }, async () => {
   await cluster(3);
   const first = members.start(1, "lock x");
   const { token } = await members.successor();
@@ -184,7 +188,7 @@ test("a client is killed: its command too, and the next acquires the lock", { ta
   expect(disorder(members.sightings)).toEqual([]);
 });
 
-test("76: the only member that the client knows stands still", { tags: ["long"] }, async () => {
+test("76: the only member that the client knows is paused", { tags: ["long"] }, async () => {
   await alone();
   const { run, pid } = await runningScript("lock x", STUBBORN);
   members.running.get(1)?.signal("SIGSTOP");
@@ -196,7 +200,7 @@ test("coterie status reports the leader of the log", async () => {
   await cluster(3);
   const text = await until("the members agree", async () => {
     const { code, stdout } = await coterie("status", "--config", members.config);
-    return code === 0 ? stdout : ""; // Not every member knows the leader yet.
+    return code === 0 ? stdout : ""; // Some members may not know the leader yet.
   });
   expect(text).toMatch(/^NODE +PID +STATE +LEADER +MAJORITY\n1 +\d+ +running +\d +yes\n/);
   const { nodes } = JSON.parse((await coterie("status", "--config", members.config, "--json")).stdout) as {
@@ -216,12 +220,12 @@ test.each([
   ["lock", "missing required argument 'name'"],
   ["elect x", "missing required argument 'command'"],
   [
-    "lock x -- true",
-    "expected --endpoints, or $COTERIE_ENDPOINTS, to say where members serve clients, such as http://127.0.0.1:7300",
+    "lock x --endpoints , -- true",
+    'expected --endpoints to be URLs of members, such as http://127.0.0.1:7300, got ","',
   ],
   ["lock x --endpoints ftp://a -- true", "ftp://a"],
   ["lock x --timeout 5 -- true", 'expected --timeout to be a time such as 250ms, 5s or 2m, got "5"'],
-])("coterie %s is refused", async (words, sentence) => {
+])("rejects coterie %s", async (words, sentence) => {
   const { code, stdout, stderr } = await coterie(...words.split(" "));
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toContain(sentence);

@@ -1,4 +1,7 @@
-/** Locks over HTTP for callers on other machines, whose end nobody tells: docs/locks-over-http.md. */
+/**
+ * Checks locks over HTTP for callers on other machines, whose crashes cannot be detected. See
+ * docs/guide/locks-over-http.md.
+ */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect as dial, type Socket } from "node:net";
@@ -25,7 +28,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Asks for the lock, and from the grant on neither reads nor says anything; the connection stays. @returns its token */
+/** Acquires the lock, and then neither reads nor sends anything while the connection stays open. @returns the token */
 async function vanished(lock: string, silenceMs?: number): Promise<number> {
   const socket = dial(port, "127.0.0.1");
   sockets.push(socket);

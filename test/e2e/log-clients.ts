@@ -1,4 +1,7 @@
-/** Clients of a replicated log on real processes: each asks one member after another over HTTP, and what they see is a history. */
+/**
+ * Clients of a replicated log on real processes. Each client sends requests to one member after another over HTTP. All
+ * results together form a history.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../src/core/random.ts";
 import type { History, Operation } from "../../src/history/index.ts";
@@ -6,13 +9,13 @@ import { until } from "./cluster-under-test.ts";
 import type { MembersUnderTest } from "./members-under-test.ts";
 
 const NAMES = ["a", "b", "c", "d"];
-/** What became of a request: its result, nothing that anybody knows, or it never reached a member. */
+/** The outcome of a request: its result, unknown, or never received by a member. */
 type Fate = { readonly result: string } | "unknown" | "never asked";
 
-/** A client asks no longer than this, and then goes to another member; what it asked for may happen all the same. */
+/** The timeout of a request. Afterwards the client tries a different member, and the request may still take effect. */
 const ASKS_FOR_MS = 1_000;
 const THINKS_MS = [0, 40] as const;
-/** Who is refused waits longer before it tries another member. */
+/** How long a rejected client waits before it tries a different member. */
 const RESTS_MS = 100;
 
 export class LogClients {
@@ -23,14 +26,14 @@ export class LogClients {
   readonly #known = new Map<string, string>();
   readonly #overheard: { operation: string; at: number }[] = [];
   #isEnding = false;
-  /** The keys in use stand last. */
+  /** Lists of keys. The last list is in use. */
   readonly #keys: string[][] = [];
   #running: Promise<void>[] = [];
   #asked = 0;
-  /** How many have been answered. */
+  /** The number of answered requests. */
   acknowledged = 0;
 
-  /** @param ids of the members that are asked */
+  /** @param ids the members that receive requests */
   constructor(members: MembersUnderTest, draw: Random, ids: readonly number[] = members.ids) {
     this.#members = members;
     this.#draw = draw;
@@ -43,8 +46,8 @@ export class LogClients {
   }
 
   /**
-   * From now on they use other keys. What has been asked for in vain may take effect at any time later, and a search through
-   * many such requests of one key takes long.
+   * Switches the clients to new keys. Unanswered requests may take effect at any later time, and a search through many
+   * such requests for one key takes long.
    */
   renewKeys(): void {
     const generation = this.#keys.length;
@@ -52,8 +55,8 @@ export class LogClients {
   }
 
   /**
-   * Somebody else has asked for this, and it has been executed by now: with what answer, nobody has seen. A liar asks only for what it
-   * has seen others ask for, so not before they did.
+   * Adds an operation that a different process requested. It has been executed, and its result is unknown. A Byzantine
+   * member requests only operations that it has seen, so its request is never earlier than the original.
    */
   overhear(operation: string): void {
     this.#overheard.push({ operation, at: performance.now() });
@@ -62,7 +65,7 @@ export class LogClients {
   #ofOthers(): Operation[] {
     return this.#overheard.flatMap(({ operation, at }, index) => {
       const [f = "", key = ""] = operation.split(" ");
-      if (!["put", "cas", "delete"].includes(f)) return []; // It changes nothing.
+      if (!["put", "cas", "delete"].includes(f)) return []; // The operation only reads.
       const call = Math.min(...this.#operations.filter(({ input }) => input === operation).map((asked) => asked.call));
       const process = this.#asked + 1 + index;
       const from = Number.isFinite(call) ? call : 0;
@@ -78,7 +81,7 @@ export class LogClients {
     this.#isEnding = true;
   }
 
-  /** Waits until more than so many have been answered. */
+  /** Waits until more than `than` requests have been answered. */
   async progress(than: number): Promise<void> {
     const members = this.#members;
     const draw = this.#draw;
@@ -91,7 +94,7 @@ export class LogClients {
     );
   }
 
-  /** Ends them; then every member is asked for every key that was ever in use. */
+  /** Stops the clients. Then reads every key that was ever in use through every member. */
   async end(): Promise<void> {
     this.stop();
     await Promise.all(this.#running);
@@ -103,7 +106,7 @@ export class LogClients {
     );
   }
 
-  /** Who leads in the eyes of the first that says somebody does. */
+  /** Returns the leader according to the first member that knows one. */
   async leader(): Promise<number | null> {
     for (const id of this.#ids) {
       const status = await fetch(`${this.#members.adminOf(id)}/status`, { signal: AbortSignal.timeout(500) })
@@ -140,7 +143,7 @@ export class LogClients {
     }
   }
 
-  /** Whether it was answered. */
+  /** Sends one request. Resolves with whether it was answered. */
   async #ask(member: number, operation: string): Promise<boolean> {
     const call = performance.now();
     this.#asked += 1;

@@ -1,6 +1,6 @@
 /**
- * Replicated logs on real processes, with clients that write and read through every member while members are killed, stand still
- * and are cut off: the history is linearizable, so nothing that was acknowledged is lost. COTERIE_SOAK=200 makes it long;
+ * Runs replicated logs on real processes. Clients write and read through every member while members are killed, paused
+ * and cut off. The history must be linearizable, so no acknowledged write is lost. COTERIE_SOAK=200 makes it long;
  * COTERIE_SEED repeats its plan.
  *
  * @module-tag long
@@ -17,14 +17,14 @@ import { MembersUnderTest } from "./members-under-test.ts";
 const rounds = Number(process.env.COTERIE_SOAK ?? 10);
 const seed = Number(process.env.COTERIE_SEED ?? Date.now() % 1_000_000);
 const CLIENTS = 5;
-/** How long a fault lasts: a heartbeat, or some elections. */
+/** How long a fault lasts: about a heartbeat, or several elections. */
 const LASTS_MS = [30, 900] as const;
 const ROUNDS_WITH_SAME_KEYS = 10;
 const SAYS_EVERY_ROUNDS = 20;
 
 let members: MembersUnderTest;
 let clients: LogClients;
-/** Of members that start together, on a machine that others use too. */
+/** The longest start so far of members that start together, on a machine with other load. */
 let longestStartMs: number;
 afterEach(async () => {
   clients?.stop();
@@ -89,7 +89,7 @@ describe.each(["raft", "multi-paxos"])("%s", (protocol) => {
 const pictures = ({ findings, model }: Report): string =>
   findings.flatMap((finding) => (finding.verdict === "holds" ? [] : [drawText(finding, { model })])).join("\n\n");
 
-/** One fault, and its repair. */
+/** Causes one fault, and repairs it. */
 async function strike(deed: Deed, draw: Random): Promise<void> {
   const lasts = draw.between(...LASTS_MS);
   const victim = deed.includes("leader")
@@ -142,10 +142,10 @@ async function started(ids: readonly number[]): Promise<void> {
   longestStartMs = Math.max(longestStartMs, performance.now() - from);
 }
 
-/** What else has drawn its port meanwhile may give it back. */
+/** Returns whether the member listens. A different process may have taken its port and may free it again. */
 async function isListening(id: number): Promise<boolean> {
   const member = members.running.get(id) as Coterie;
-  if (member.stderr.includes("it is taken")) {
+  if (member.stderr.includes("the address is in use")) {
     await member.finished;
     members.serve(id, "--fault-injector");
   }

@@ -1,9 +1,10 @@
 /**
- * Clients that use all that a cluster shares, while its members are killed, stopped, cut off, short of disk, on slow disks and wrong clocks,
- * restarted and upgraded one by one, added, removed, replaced and moved: what they see of keys is linearizable, nothing that was
- * acknowledged is lost or done twice, watches have no gap, no two hold one lock, and no stale token is taken. Members speak on a channel of the
- * log meanwhile: all hear the same in the same order, and have one state.
- * COTERIE_SOAK_MINUTES=60 says how long, but each kind of fault comes once at least; COTERIE_SEED repeats its plan.
+ * Clients use all shared objects of a cluster while its members are killed, paused, cut off, short of disk space, on
+ * slow disks and wrong clocks, restarted and upgraded one by one, added, removed, replaced and moved. Reads and writes
+ * of keys are linearizable, no acknowledged operation is lost or applied twice, watches have no gap, no two clients
+ * hold one lock, and no stale token is accepted. At the same time members use a channel of the log: all deliver the
+ * same messages in the same order and have the same state. COTERIE_SOAK_MINUTES=60 sets the duration, but each kind of
+ * fault occurs at least once; COTERIE_SEED repeats its plan.
  *
  * @module-tag long
  */
@@ -78,7 +79,7 @@ test(`through ${minutes} minutes of faults and changes of members nothing is los
   expect(members.most.folder).toBeLessThan(MOST_FOLDER_BYTES);
   expect(members.most.memory).toBeLessThan(MOST_MEMORY_BYTES);
 
-  /** In the beginning, every ten minutes and in the end. */
+  /** Records the sizes. Called at the beginning, every ten minutes and at the end. */
   function note({ folders, memory }: Awaited<ReturnType<ChangingMembers["weigh"]>>): void {
     const minute = Math.round((performance.now() - began) / MINUTE_MS);
     console.log(`members: minute ${minute}: processes ${memory.join(", ")} MiB, folders ${folders.join(", ")} MiB`);
@@ -91,7 +92,7 @@ test(`through ${minutes} minutes of faults and changes of members nothing is los
     console.log(`members: ${members.conversation.account}`);
     const { disk, removed } = members.ended;
     console.log(`members: ${round} deeds in ${seconds} s: ${clients.account}`);
-    console.log(`members: ${disk} ended with a full disk, ${removed} were told of their removal`);
-    console.log(`members: the largest folder came to ${folder} MiB, the largest process to ${memory} MiB`);
+    console.log(`members: ${disk} ended with a full disk, ${removed} were notified of their removal`);
+    console.log(`members: the largest folder reached ${folder} MiB, the largest process ${memory} MiB`);
   }
 });

@@ -1,4 +1,7 @@
-/** Members of a cluster, clients that run commands under `coterie lock` and `coterie elect`, and what their commands write down. */
+/**
+ * Runs members of a cluster and clients that execute commands under `coterie lock` and `coterie elect`, and reads the
+ * records that these commands write.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,14 +13,14 @@ import { Coterie, until } from "./cluster-under-test.ts";
 
 const WITNESS = fileURLToPath(new URL("./witness.js", import.meta.url));
 
-/** One line of a witness. */
+/** One line in the record of a witness. */
 export interface Sighting {
-  /** `second`: another process had the port. `told`: it was told to end. */
+  /** `second`: a different process had the port. `told`: the witness received a signal to end. */
   readonly what: "begin" | "alone" | "second" | "beat" | "told";
   readonly member: number;
   readonly token: number;
   readonly pid: number;
-  /** On the scale of the machine's monotonic clock, in milliseconds. */
+  /** Time on the machine's monotonic clock, in milliseconds. */
   readonly startedAt: number;
   readonly at: number;
 }
@@ -34,7 +37,7 @@ export class MembersUnderTest {
   readonly #addresses = new Map<number, string>();
   readonly #admin = new Map<number, string>();
   readonly #clients = new Map<number, string>();
-  /** For the witnesses, or for what members have in common otherwise. */
+  /** The port for the witnesses, or for other shared uses. */
   readonly port: number;
   readonly #fields: object;
 
@@ -52,7 +55,7 @@ export class MembersUnderTest {
     writeFileSync(this.#log, "");
   }
 
-  /** Writes the config file with these fields changed, and makes keys if what the members run signs. */
+  /** Writes the config file with these fields changed, and creates keys if the protocol signs. */
   rewrite(changes: { readonly protocol?: string; readonly [field: string]: unknown }): void {
     const { protocol } = changes;
     const keys = { own: join(this.folder, "journal-{id}", "signing.key"), all: join(this.folder, "{id}.pub") };
@@ -61,17 +64,20 @@ export class MembersUnderTest {
     writeFileSync(this.config, JSON.stringify({ ...this.#fields, ...(signs ? { keys } : {}), ...changes }));
   }
 
-  /** @param fields of the config file, beside those that every one has. */
+  /** @param fields fields of the config file in addition to the default fields */
   static async of(count: number, fields: object = {}): Promise<MembersUnderTest> {
     return new MembersUnderTest(count, await freePorts(3 * count + 1), fields);
   }
 
-  /** Members whose locks are lost only where a test sees to that, however busy the machine is. */
+  /** Prepares a cluster whose members lose locks only if a test causes it, no matter how busy the machine is. */
   static patient(count: number): Promise<MembersUnderTest> {
     return MembersUnderTest.of(count, { timing: "patient" });
   }
 
-  /** Runs a client of member `id` with these words before `--`, and the witness or another command after it. */
+  /**
+   * Starts a client of member `id`. `words` are the arguments before `--`, and the witness or a different command
+   * follows it.
+   */
   start(id: number, words: string, command = this.witness(id)): Coterie {
     const [verb = "", ...rest] = words.split(" ");
     return new Coterie(verb, ...rest, "--endpoints", this.endpointOf(id), "--", ...command);
@@ -81,19 +87,19 @@ export class MembersUnderTest {
     return `http://${this.#clients.get(id)}`;
   }
 
-  /** Runs member `id` without a command: it only takes part. */
+  /** Starts member `id` with `coterie node`, which runs no other command. */
   serve(id: number, ...words: string[]): Coterie {
     const member = new Coterie("node", "--id", String(id), "--config", this.config, ...words);
     this.running.set(id, member);
     return member;
   }
 
-  /** Members that serve clients; resolves when they run. */
+  /** Starts members that serve clients. Resolves when they are running. */
   serveClients(ids = this.ids, ...words: string[]): Promise<void> {
     return this.#listening(ids.map((id) => this.serve(id, "--clients", this.#clients.get(id) ?? "", ...words)));
   }
 
-  /** Members that only take part; resolves when they run. */
+  /** Starts members that do not serve clients. Resolves when they are running. */
   serveAll(): Promise<void> {
     return this.#listening(this.ids.map((id) => this.serve(id)));
   }
@@ -106,7 +112,7 @@ export class MembersUnderTest {
     return `http://${this.#admin.get(id)}`;
   }
 
-  /** For a member that calls `join()` itself. */
+  /** Returns the options for a member that calls `join()` itself. */
   joinOptions(id: number): object {
     return {
       id,
@@ -118,7 +124,7 @@ export class MembersUnderTest {
     };
   }
 
-  /** A witness, which ends by itself after so long if that is said. */
+  /** Returns the command of a witness. With `ms`, it ends by itself after that time. */
   witness(id: number, ms?: number): string[] {
     return [
       process.execPath,
@@ -135,7 +141,7 @@ export class MembersUnderTest {
     return lines.slice(0, -1).map((line) => JSON.parse(line) as Sighting);
   }
 
-  /** The next command that has begun with a token higher than this. */
+  /** Waits for the next command that has begun with a token higher than this. */
   successor(of = -1): Promise<Sighting> {
     return until(
       () => `a command begins with a token higher than ${of}, but ${this.errors}`,
@@ -143,7 +149,7 @@ export class MembersUnderTest {
     );
   }
 
-  /** Of the commands that have begun, the one with the highest token. */
+  /** The command with the highest token so far. */
   get latest(): Sighting {
     const begun = this.sightings.filter(({ what }) => what === "begin");
     return begun.reduce((a, b) => (b.token > a.token ? b : a));
@@ -153,7 +159,7 @@ export class MembersUnderTest {
     return [...this.running].map(([id, { stderr }]) => `${id} said ${JSON.stringify(stderr)}`).join(", ");
   }
 
-  /** Cuts all links between these groups; within a group, and without groups at all, links are whole. */
+  /** Cuts all links between these groups. Without arguments, heals all links. */
   async partition(...groups: readonly (readonly number[])[]): Promise<void> {
     const cutTo = (id: number): number[] => groups.filter((group) => !group.includes(id)).flat();
     await Promise.all(this.ids.map((id) => this.#faults(id, groups.length === 0 ? [] : cutTo(id))));
@@ -174,16 +180,20 @@ export class MembersUnderTest {
   }
 
   remove(): void {
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }); // A witness may have one last line.
+    // A witness may still write its last line.
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
 
-/** What is wrong in what witnesses saw, if only one command may run at a time and tokens must grow; in sentences. */
+/**
+ * Returns violations in the records of witnesses, as sentences. Only one command may run at a time, and tokens must
+ * grow.
+ */
 export function disorder(sightings: readonly Sighting[]): string[] {
   const wrong = sightings
     .filter(({ what }) => what === "second")
     .map(({ member, token }) => `the command of member ${member}, token ${token}, found another one running`);
-  const last = new Map<number, number>(); // When each command was seen last.
+  const last = new Map<number, number>(); // The last sighting of each command.
   for (const { pid, at } of sightings) last.set(pid, at);
   const begun = sightings.filter(({ what }) => what === "begin").sort((a, b) => a.startedAt - b.startedAt);
   for (const [index, next] of begun.entries()) {

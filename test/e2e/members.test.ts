@@ -1,5 +1,5 @@
 /**
- * Members that come and go while a client writes: real processes, and the commands that people use.
+ * Checks that members can be added and removed while a client writes, with real processes and the documented commands.
  *
  * @module-tag long
  */
@@ -16,7 +16,7 @@ const IDS = [1, 2, 3, 4, 5, 6, 7];
 const folder = mkdtempSync(path(tmpdir(), "coterie-members-"));
 const running = new Map<number, Coterie>();
 let ports: readonly number[] = [];
-/** Where members serve clients, as the commands are told. */
+/** The client endpoints that the commands use. */
 let at: readonly string[] = [];
 let client: Client;
 
@@ -49,7 +49,7 @@ async function listed(): Promise<string[]> {
   return members.map(({ id, role }) => `${id} ${role}`);
 }
 
-/** Of all members, for a wait that ends in vain. */
+/** The status of all members, shown if a wait times out. */
 const group = {
   get standing(): string {
     return `the list is ${lastListed}; ${[...running].map(([id, process]) => `${id}: ${process.standing}`).join("\n")}`;
@@ -85,7 +85,7 @@ test("a fourth is added, the first removed, a dead one replaced and one moved, w
       last += 1;
     }
   })();
-  writing.catch(() => {}); // It is awaited below, unless something fails before.
+  writing.catch(() => {}); // It is awaited below unless the test fails earlier.
 
   const later = configFor(
     "later",
@@ -103,7 +103,7 @@ test("a fourth is added, the first removed, a dead one replaced and one moved, w
   start(1, path(folder, "founders.json"));
   expect(await (running.get(1) as Coterie).finished).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("ids are not given again"),
+    stderr: expect.stringContaining("ids are not reused"),
   });
 
   await stop(3, "SIGKILL");
@@ -132,13 +132,13 @@ test("a fourth is added, the first removed, a dead one replaced and one moved, w
   expect((await coterie("transfer", "4", ...at)).stdout).toBe("member 4 leads\n");
 
   const before = last;
-  await until("the client has written on", () => last > before);
+  await until("the client continues to write", () => last > before);
   isOver = true;
   await writing;
   expect(await map.get("last")).toBe(last);
 });
 
-test("two come and one goes with one command", async () => {
+test("one command adds two members and removes one", async () => {
   const given = ["--add", `6=${address(6)}`, "--learner", `7=${address(7)}`, "--remove", "2"];
   expect(await coterie("member", "change", ...given, ...at)).toMatchObject({
     ...{ code: 0, stderr: "" },
@@ -155,14 +155,14 @@ test("two come and one goes with one command", async () => {
   });
 });
 
-test("what cannot be is said in a sentence", async () => {
+test("an impossible change is rejected in a sentence", async () => {
   expect(await coterie("member", "remove", "9", ...at)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("expected one of the members 4, 5, 6, 7, got 9"),
   });
   expect(await coterie("member", "add", "1", address(1), ...at)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("member 1 has been removed, and ids are not given again"),
+    stderr: expect.stringContaining("member 1 has been removed, and ids cannot be reused"),
   });
   expect(await coterie("member", "move", "4", "nowhere", ...at)).toMatchObject({
     code: 2,
@@ -178,6 +178,6 @@ test("what cannot be is said in a sentence", async () => {
   });
   expect(await coterie("member", "change", ...at)).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("expected one of --add, --learner, --promote, --remove, got none"),
+    stderr: expect.stringContaining("expected at least one of --add, --learner, --promote, --remove"),
   });
 });

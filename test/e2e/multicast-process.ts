@@ -1,7 +1,7 @@
 /**
- * One member of an ip-multicast group in a process of its own, for `udp.test.ts`: takes orders as JSON lines, multicasts
- * numbers in batches, and says as JSON lines what comes of it. Its first argument is the folder of the built package, its
- * second what it is to be.
+ * One member of an ip-multicast group in a separate process, for `udp.test.ts`. It takes orders as JSON lines,
+ * multicasts numbers in batches, and reports results as JSON lines. Its first argument is the folder of the built
+ * package, and its second one the member's configuration.
  */
 import { createInterface } from "node:readline";
 import type { MessageOf } from "../../src/core/protocol.ts";
@@ -19,7 +19,7 @@ export interface Being {
 
 export type Order =
   | { do: "fault"; faults: Faults }
-  /** Multicasts the numbers 1 … `count`, so many in one message. */
+  /** Multicasts the numbers 1 … `count`, with `batch` numbers in each message. */
   | { do: "send"; count: number; batch: number }
   | { do: "tell" };
 
@@ -30,11 +30,11 @@ export type Report =
   | ({ kind: "counted" } & Told);
 
 export interface Told {
-  /** How many numbers of each member have been delivered here. */
+  /** For each member: the number of its values that have been delivered here. */
   delivered: Record<number, number>;
-  /** Numbers that were not the next ones of their sender. */
+  /** The number of values that did not directly follow the previous value of their sender. */
   outOfOrder: number;
-  /** All its own messages are stable. */
+  /** Whether all of the member's own messages are stable. */
   isStable: boolean;
   datagrams: { sent: number; received: number; unsent: number };
   mostHeapBytes: number;
@@ -75,7 +75,7 @@ const protocol = ipMulticast({ windowMessages: window });
 const [counts, injector] = [newCounts(), faultInjector(realPlatform.random)];
 const delivered: Record<number, number> = {};
 let outOfOrder = 0;
-/** Own messages: sent, and received by all. */
+/** The number of own messages sent, and of those received by all members. */
 let [sent, stable] = [0, 0];
 let [left, batchSize, next] = [0, 1, 1];
 let [mostHeapBytes, mostRssBytes] = [0, 0];

@@ -1,6 +1,6 @@
 /**
- * The examples of docs/node-services.md do what they say: one schedules and no other, all share settings, and a replica that ends gives back
- * what it holds.
+ * Checks that the examples of docs/guide/frameworks.md work as described: exactly one replica runs the schedule, all
+ * share settings, and a replica that ends releases its grants.
  *
  * @module-tag long
  */
@@ -15,7 +15,7 @@ import { onFreePorts } from "../network/free-ports.ts";
 import { until } from "./cluster-under-test.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** As users run them: it reads the tsconfig.json of the folder, which NestJS needs. */
+/** The loader that runs the examples as users do. It reads the tsconfig.json of the folder, which NestJS needs. */
 const TSX = new URL("../../node_modules/tsx/dist/esm/index.mjs", import.meta.url).href;
 const folder = mkdtempSync(join(tmpdir(), "coterie-services-"));
 const running = new Set<ChildProcess>();
@@ -32,13 +32,13 @@ interface Replica {
   readonly exited: Promise<number | null>;
 }
 
-/** A replica has done what is due. */
+/** A report that a replica has run the schedule. */
 interface Tick {
   readonly id: number;
   readonly token: number;
 }
 
-/** @returns what starts the one of that number, 1 to 3, and what all do, as it is heard of. */
+/** @returns a function that starts a replica by number, 1 to 3, and the ticks of all replicas as they arrive */
 async function serviceOf(source: string): Promise<{ start: (id: number) => Replica; ticks: readonly Tick[] }> {
   const own = join(folder, basename(source, ".ts"));
   mkdirSync(join(own, "node_modules"), { recursive: true });
@@ -60,7 +60,7 @@ async function serviceOf(source: string): Promise<{ start: (id: number) => Repli
     });
     running.add(child);
     createInterface({ input: child.stdout }).on("line", (line) => {
-      const [, token] = /does what is due, under token (\d+)$/.exec(line) ?? [];
+      const [, token] = /runs the schedule under token (\d+)$/.exec(line) ?? [];
       if (token !== undefined) ticks.push({ id, token: Number(token) });
     });
     const exited = new Promise<number | null>((resolve) => child.on("close", resolve));
@@ -71,10 +71,13 @@ async function serviceOf(source: string): Promise<{ start: (id: number) => Repli
 
 const IN_A_ROW = 5;
 
-/** Who does what is due from now on: one, time after time, and meanwhile no other. Leadership may move before that, where all are slow. */
+/**
+ * Waits until one replica runs the schedule repeatedly and alone, and returns its tick. Leadership may move before that
+ * if all replicas are slow.
+ */
 function whoSchedulesAlone(ticks: readonly Tick[]): Promise<Tick> {
   const from = ticks.length;
-  return until("one schedules, and no other", () => {
+  return until("exactly one member schedules", () => {
     const last = ticks.slice(from).slice(-IN_A_ROW);
     const [first] = last;
     if (first === undefined || last.length < IN_A_ROW) return null;
@@ -110,7 +113,7 @@ function frameworks(): string[] {
 }
 
 test.each(examples)(
-  "%s: one schedules and no other, all see the settings, and another goes on when it ends",
+  "%s: exactly one replica runs the schedule, all see the settings, and another continues when it ends",
   async (source) => {
     const { start, ticks } = await serviceOf(source);
     const replicas = [1, 2, 3].map(start);
@@ -133,10 +136,10 @@ test.each(examples)(
       return exited;
     };
     const first = await whoSchedulesAlone(ticks);
-    expect([0, null]).toContain(await ended(first, "SIGTERM")); // NestJS ends by the signal itself, after its hooks.
+    expect([0, null]).toContain(await ended(first, "SIGTERM")); // After its hooks, NestJS ends by the signal itself.
     const second = await whoSchedulesAlone(ticks);
     alive.set(first.id, start(first.id));
-    await until("who ended is back", async () => (await isReady(alive.get(first.id) as Replica)) || null);
+    await until("the stopped member is back", async () => (await isReady(alive.get(first.id) as Replica)) || null);
     const killed = await whoSchedulesAlone(ticks);
     await ended(killed, "SIGKILL");
     const last = await whoSchedulesAlone(ticks);

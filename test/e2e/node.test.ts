@@ -1,4 +1,4 @@
-/** `coterie node`: members that nobody supervises find each other through their config file. */
+/** Checks that members of `coterie node`, without a supervisor, find each other through their config file. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -66,14 +66,14 @@ test("two members started by hand agree on a leader, and `coterie status --confi
   expect(await low.finished).toMatchObject({ code: 0, signal: null });
 });
 
-test("`coterie status --config` says whom it cannot ask, and what to do", async () => {
+test("`coterie status --config` names unreachable members, and gives a hint", async () => {
   const [a, b, admin] = await freePorts(3);
   const file = join(folder, "hidden.json");
   const write = (members: object): void =>
     writeFileSync(file, JSON.stringify({ cluster: "h", protocol: "bully", members }));
   write({ 0: `127.0.0.1:${a}`, 1: `127.0.0.1:${b}` });
-  const hint = "the config does not say where to ask";
-  const what = "give each member an admin address in the config\n";
+  const hint = "the config has no admin address for";
+  const what = "add one to query each member\n";
   expect(await coterie("status", "--config", file)).toMatchObject({
     code: 1,
     stdout: expect.stringMatching(/^0 +- +no admin address/m),
@@ -93,7 +93,8 @@ test("`coterie status --config` says whom it cannot ask, and what to do", async 
 test("a member ends on Ctrl-C, and with --supervised when its standard input ends", async () => {
   const file = await configFile();
   const alone = new Coterie("node", "--config", file, "--id", "0");
-  const supervised = new Coterie("node", "--config", file, "--id", "7", "--supervised"); // Its standard input has no end to wait for.
+  // Tests start processes without standard input, so it has already ended.
+  const supervised = new Coterie("node", "--config", file, "--id", "7", "--supervised");
   expect((await supervised.finished).code).toBe(0);
   await listening(alone);
   alone.signal("SIGINT");

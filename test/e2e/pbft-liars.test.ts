@@ -1,9 +1,11 @@
 /**
- * Four PBFT replicas as real processes, of which one lies, under load, once as the primary and once as a backup: the others decide
- * throughout, what their clients see is linearizable, and the liar is named where it can be.
+ * Runs four PBFT replicas as real processes under load. One of them is Byzantine, once as the primary and once as a
+ * backup. The others keep deciding, their clients see a linearizable history, and the Byzantine replica is identified
+ * if possible.
  *
- * A liar that signs something new is a lying client as well: it asks in its own name for what it has seen others ask for, and that is
- * in the log by right. So what honest replicas have executed for it is part of the history, with answers that nobody has seen.
+ * A Byzantine replica that signs new messages is also a Byzantine client: it requests in its own name operations that
+ * it has seen, and these are legitimate log entries. Therefore the history includes the operations that honest replicas
+ * execute for it, with unknown results.
  *
  * @module-tag long
  */
@@ -38,17 +40,20 @@ afterEach(async () => {
 const statusOf = async (id: number): Promise<NodeStatus> =>
   (await (await fetch(`${members.adminOf(id)}/status`)).json()) as NodeStatus;
 
-/** A metric of a member by peer. */
+/** Reads a metric of a member that has a value for each peer. */
 async function byPeer(id: number, name: string): Promise<Record<number, number>> {
   const text = await (await fetch(`${members.adminOf(id)}/metrics`)).text();
   const found = text.matchAll(new RegExp(`^${name}\\{peer="(\\d+)"\\} (\\d+)$`, "gm"));
   return Object.fromEntries([...found].map(([, peer, value]) => [Number(peer), Number(value)]));
 }
 
-/** Of these alone there may be commands in the log: the others repeat what correct nodes have signed, or say nothing. */
+/**
+ * Whether the behavior can add commands to the log. With other behaviors, a replica repeats messages that correct nodes
+ * have signed, or sends nothing.
+ */
 const signs = (behaviour: BehaviourName): boolean => behaviour === "equivocate" || behaviour === "forge";
 
-/** What this member executes for the liar's own client goes into the history, each command once. */
+/** Adds the operations that this member executes for the Byzantine client to the history, each command once. */
 async function listen(id: number, liar: number, known: Set<number>): Promise<void> {
   const trace = await fetch(`${members.adminOf(id)}/trace`, { signal: listening.signal });
   let rest = "";
@@ -72,7 +77,7 @@ interface Executed {
   readonly operation: string;
 }
 
-/** @param deeds how often the clients have to be answered anew, a while apart */
+/** @param deeds the number of times, a while apart, that clients must make progress */
 async function beside(liar: number, behaviour: BehaviourName, deeds: number): Promise<void> {
   console.log(`member ${liar}, ${behaviour}: COTERIE_SEED=${seed}`);
   const draw = random(seed).stream(behaviour);
@@ -84,13 +89,13 @@ async function beside(liar: number, behaviour: BehaviourName, deeds: number): Pr
     await until("a member runs", () => member.stdout.includes("listening"), member);
   }
   const honest = members.ids.filter((id) => id !== liar);
-  // A client takes the word of its own replica, so a liar's clients are not spoken of.
+  // A client trusts its own replica, so clients of the Byzantine replica are excluded.
   clients = new LogClients(members, draw, honest);
   listening = new AbortController();
   const { signal } = listening;
   const known = new Set<number>();
   const broken: unknown[] = [];
-  // Nobody reads the trace of a flood as fast as it is written.
+  // The trace of a flood is written faster than it can be read.
   const listened = signs(behaviour) ? honest : [];
   for (const id of listened) listen(id, liar, known).catch((error: unknown) => !signal.aborted && broken.push(error));
   await clients.progress(0);
@@ -114,12 +119,15 @@ async function beside(liar: number, behaviour: BehaviourName, deeds: number): Pr
     const { peers } = await statusOf(id);
     expect(Math.max(...peers.map(({ queuedBytes }) => queuedBytes))).toBeLessThan(8 * 2 ** 20);
   }
-  expect(members.running.get(liar)?.stderr).toContain(`this member lies (${behaviour}`);
+  expect(members.running.get(liar)?.stderr).toContain(`this member is Byzantine (${behaviour}`);
   expect((await statusOf(liar)).byzantine).toBe(behaviour);
   await expectNamed(liar, behaviour, honest);
 }
 
-/** Those who sign what no correct replica signs are proved to lie; those who say too much or nothing show in what is counted. */
+/**
+ * Expects evidence of the Byzantine replica. Impossible signatures prove that a replica is Byzantine. Too many or
+ * missing messages show in the metrics.
+ */
 async function expectNamed(liar: number, behaviour: BehaviourName, honest: readonly number[]): Promise<void> {
   const naming: number[] = [];
   for (const id of honest) {
@@ -128,7 +136,9 @@ async function expectNamed(liar: number, behaviour: BehaviourName, honest: reado
       exposed.filter((node) => node !== liar),
       `member ${id}`,
     ).toEqual([]);
-    const isSaid = members.running.get(id)?.stderr.includes(`node ${liar} lies: there is what no correct node signs`);
+    const isSaid = members.running
+      .get(id)
+      ?.stderr.includes(`node ${liar} is Byzantine: it signed contradictory statements`);
     expect(isSaid, `member ${id}`).toBe(exposed.length > 0);
     if (isSaid) naming.push(id);
     const heard = async (): Promise<{ ofLiar: number; ofOther: number }> => {
@@ -136,7 +146,8 @@ async function expectNamed(liar: number, behaviour: BehaviourName, honest: reado
       return { ofLiar, ofOther: Math.max(...Object.values(ofOthers)) };
     };
     if (behaviour === "mute") expect((await heard()).ofLiar, `member ${id}`).toBe(0);
-    // The clients have ended, and a flood does not: it is seen sooner or later, however little of the processor it got.
+    // The clients have ended, but a flood continues. It is detected eventually, no matter how little processor time the
+    // detector gets.
     if (behaviour === "flood")
       await until(`most of what member ${id} hears is the liar's`, async () => {
         const { ofLiar, ofOther } = await heard();
@@ -146,7 +157,7 @@ async function expectNamed(liar: number, behaviour: BehaviourName, honest: reado
   expect(naming.length > 0, `named by ${naming.join(", ")}`).toBe(signs(behaviour));
 }
 
-test("a primary that says nothing is replaced, and the others decide", async () => {
+test("a silent primary is replaced, and the others decide", async () => {
   await beside(PRIMARY, "mute", 3);
   for (const id of [2, 3, 4])
     await until(`member ${id} is in a later view`, async () => {
@@ -155,7 +166,7 @@ test("a primary that says nothing is replaced, and the others decide", async () 
     });
 });
 
-test("a backup that says two things is named", () => beside(BACKUP, "equivocate", 10));
+test("a backup that equivocates is named", () => beside(BACKUP, "equivocate", 10));
 
 describe("under load", () => {
   const ofPrimary: readonly BehaviourName[] = ["mute", "equivocate", "withhold"];

@@ -1,4 +1,6 @@
-/** A live cluster recorded, checked, replayed up to a point, and continued differently in the simulator. */
+/**
+ * Records a live cluster, checks the recording, replays it up to a point, and continues differently in the simulator.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,7 +31,7 @@ async function leadersAt(file: string, point: string): Promise<(number | null | 
   return nodes.map(({ state }) => (state === null ? "down" : state.election.leader));
 }
 
-/** Whether node 1, or node 2 before it was killed, was suspected. */
+/** Returns whether node 1 was ever suspected, or node 2 before it was killed. */
 function isLateAnywhere(entries: readonly TraceEntry[]): boolean {
   const end = entries.findIndex(({ kind }) => kind === "crash");
   return entries.some((entry, index) => {
@@ -39,7 +41,7 @@ function isLateAnywhere(entries: readonly TraceEntry[]): boolean {
   });
 }
 
-test("a failover is recorded; the recording holds, shows every state, and can go on otherwise", async () => {
+test("a failover is recorded; the recording holds, shows every state, and can continue differently", async () => {
   const file = join(folder, "failover.jsonl");
   const cluster = await ClusterUnderTest.up("--nodes", "3", "--record", file);
   await cluster.agreed(2, [0, 1, 2]);
@@ -50,7 +52,7 @@ test("a failover is recorded; the recording holds, shows every state, and can go
   await cluster.agreed(2, [0, 1, 2]);
   cluster.kill(2);
   await cluster.agreed(1, [0, 1]);
-  // What members do in their last milliseconds is not recorded: the end waits until the election is.
+  // The last milliseconds before a kill are not recorded, so wait until the election has been recorded.
   await recorded(file, 0, 1);
   await recorded(file, 1, 1);
   cluster.signal("SIGINT");
@@ -62,13 +64,13 @@ test("a failover is recorded; the recording holds, shows every state, and can go
     .split("\n")
     .slice(1)
     .map((line) => JSON.parse(line) as TraceEntry);
-  // The supervisor adds what a process cannot say itself; that all of them end with the cluster is no crash.
+  // The supervisor adds crashes that a process cannot report. The end of the cluster does not count as a crash.
   expect(entries.filter(({ kind }) => kind === "crash").map(({ node }) => node)).toEqual([2]);
   expect(entries.filter(({ kind }) => kind === "pause" || kind === "resume").map(({ node }) => node)).toEqual([0, 0]);
 
   const checked = await answer("trace", file, "--check");
   expect(checked.answer).toMatchObject({ doubts: [], protocol: "bully", nodes: 3 });
-  // On a machine so busy that a live member was suspected, bully may really have had two leaders for a while.
+  // If the machine was so busy that a live member was suspected, bully may have had two leaders for a while.
   if (!isLateAnywhere(entries)) expect(checked).toMatchObject({ code: 0, answer: { verdict: "holds" } });
 
   const ordered = (await coterie("trace", file, "--json")).stdout.trimEnd().split("\n").slice(1);
@@ -76,7 +78,7 @@ test("a failover is recorded; the recording holds, shows every state, and can go
     const { node, kind } = JSON.parse(line) as TraceEntry;
     return node === 2 && kind !== "crash";
   };
-  const before = ordered.findLastIndex(ofTwo) + 1; // The crash itself is noted when the supervisor hears of it.
+  const before = ordered.findLastIndex(ofTwo) + 1; // The crash is recorded when the supervisor notices it.
   expect(await leadersAt(file, `#${before}`)).toEqual([2, 2, 2]);
   expect(await leadersAt(file, `#${ordered.length}`)).toEqual([1, 1, "down"]);
 
@@ -86,7 +88,7 @@ test("a failover is recorded; the recording holds, shows every state, and can go
   expect(both).toMatchObject({ code: 0, answer: { outcome: { leader: { 0: 0 } } } });
 });
 
-test("a recording with a hole is unknown, and nothing goes on from there", { tags: ["long"] }, async () => {
+test("a recording with a hole is unknown, and cannot be continued from there", { tags: ["long"] }, async () => {
   const file = join(folder, "hole.jsonl");
   const cluster = await ClusterUnderTest.up("--nodes", "2", "--record", file);
   await cluster.agreed(1, [0, 1]);
@@ -97,11 +99,11 @@ test("a recording with a hole is unknown, and nothing goes on from there", { tag
   const { at } = JSON.parse(lines[last] as string) as TraceEntry;
   writeFileSync(file, lines.toSpliced(last, 1, JSON.stringify({ at, node: 1, kind: "gap", dropped: 1 })).join("\n"));
   const { code, stdout, stderr } = await coterie("trace", file, "--check");
-  expect({ code, stderr }).toEqual({ code: 1, stderr: "coterie: the recording does not tell, which is no pass\n" });
-  expect(stdout).toContain("node 1 is lost from entry");
+  expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+  expect(stdout).toContain("the state of node 1 is unknown from entry");
   const { code: refused, stderr: why } = await coterie("sim", "--from", file, "--until", `#${lines.length - 1}`);
   expect(refused).toBe(2);
-  expect(why).toContain("of node 1 nothing is known from entry");
+  expect(why).toContain("of node 1 is unknown from entry");
 });
 
 test("a recording of another protocol is a mismatch", async () => {
@@ -119,13 +121,13 @@ test("a recording of another protocol is a mismatch", async () => {
   });
 });
 
-test("a file that exists is not overwritten, unless that was said", async () => {
+test("an existing file is not overwritten without the option", async () => {
   const file = join(folder, "old.jsonl");
   writeFileSync(file, "precious\n");
   const { code, stderr } = await coterie("up", "--nodes", "1", "--port", "0", "--record", file);
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: `coterie: expected --record to name a new file, but ${file} is there already: name another, or overwrite it with --force\n`,
+    stderr: `coterie: expected --record to name a new file, but ${file} already exists: use a new name, or overwrite it with --force\n`,
   });
   expect(readFileSync(file, "utf8")).toBe("precious\n");
 });

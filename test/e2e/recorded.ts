@@ -1,9 +1,9 @@
-/** What the file of `--record` says already, while the cluster runs. */
+/** Reads the file of `--record` while the cluster runs. */
 import { readFileSync } from "node:fs";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { until } from "./cluster-under-test.ts";
 
-/** Resolves when the file says that the node follows that leader, or leads, in what it says of it last. */
+/** Resolves when the last view of the node in the file has this leader, which may be the node itself. */
 export async function recorded(file: string, node: number, leader: number): Promise<void> {
   await until(`the file says that node ${node} follows ${leader}`, () => {
     const lines = readFileSync(file, "utf8").split("\n").slice(1, -1);

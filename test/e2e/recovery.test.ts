@@ -1,4 +1,7 @@
-/** A majority is lost for good: real processes, their folders, and the commands that people use. */
+/**
+ * Recovers a cluster that has lost its majority permanently, with real processes, their folders, and the documented
+ * commands.
+ */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -31,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("saved, shown and restored: a file that is not whole is refused, and so is a folder in use", async () => {
+test("saved, shown and restored: an incomplete file is rejected, and so is a folder in use", async () => {
   const config = configFor([9]);
   const options = { id: 9, cluster: "demo", members: { 9: address(9) }, clients: place(9) };
   const before: Member = await join({ ...options, dataDir: path(folder, "journal-9") });
@@ -68,10 +71,10 @@ test("saved, shown and restored: a file that is not whole is refused, and so is 
     expect(code).toBe(2);
     expect(stderr.replaceAll(/\s+/g, " ")).toContain(why);
   };
-  await refused(bytes.subarray(0, bytes.length - 9), "its end is missing: it was cut off");
-  await refused(Buffer.from(bytes.toString().replace("éé", "ée")), "it was altered: its digest is another");
-  await refused(Buffer.from(bytes.toString().replace('"version":1', '"version":2')), "it is of version 2");
-  await refused(Buffer.from("COTERIE"), "it does not begin as one does");
+  await refused(bytes.subarray(0, bytes.length - 9), "its end is missing");
+  await refused(Buffer.from(bytes.toString().replace("éé", "ée")), "it was altered: its digest differs");
+  await refused(Buffer.from(bytes.toString().replace('"version":1', '"version":2')), "got version 2");
+  await refused(Buffer.from("COTERIE"), "it has no snapshot header");
 
   const restore = ["snapshot", "restore", file, "--config", config];
   expect(await coterie(...restore)).toMatchObject({ code: 2, stderr: expect.stringContaining("to be empty") });
@@ -97,7 +100,7 @@ test("saved, shown and restored: a file that is not whole is refused, and so is 
   await after.leave();
 });
 
-test("Ctrl-C, and a member that breaks off, leave no file", { tags: ["long"] }, async () => {
+test("Ctrl-C, and a member that disconnects, leave no file", { tags: ["long"] }, async () => {
   let isCut = true;
   const server = createServer((_request, response) => {
     response.writeHead(200, { "content-length": 1_000 }).write("half", () => isCut && response.destroy());
@@ -126,14 +129,14 @@ test("Ctrl-C, and a member that breaks off, leave no file", { tags: ["long"] }, 
   }
 });
 
-/** What they say of themselves is read where a wait ends in vain. */
+/** The status of running members, shown if a wait times out. */
 const standing = (running: ReadonlyMap<number, Coterie>) => ({
   get standing(): string {
     return [...running].map(([id, process]) => `${id}: ${process.standing}`).join("\n");
   },
 });
 
-test("two of three are lost for good: what the third has goes on in a new cluster, which one that turns up again is refused by", {
+test("two of three are lost for good: a new cluster continues with the data of the third, and rejects a lost member that returns", {
   tags: ["long"],
 }, async () => {
   const running = new Map<number, Coterie>();
@@ -151,7 +154,8 @@ test("two of three are lost for good: what the third has goes on in a new cluste
     for (let number = 1; number <= 50; number++) await map.put(`${number}`, number, { timeoutMs: 60_000 });
     const { token } = await client.mutex("disk").acquire({ timeoutMs: 60_000 });
     await client.close();
-    // Once it has answered a linearizable read, its log has all that was acknowledged before; as it stops, it writes down what it has.
+    // Once the member has answered a linearizable read, its log has all earlier acknowledged writes. When it stops, it
+    // saves its state.
     expect((await coterie("get", "numbers", "50", "--timeout", "60s", "--endpoints", url(2))).stdout).toBe("50\n");
     for (const id of [1, 3]) await end(id);
     await end(2, "SIGTERM");
@@ -163,7 +167,7 @@ test("two of three are lost for good: what the third has goes on in a new cluste
     expect(IDS.every((id) => existsSync(path(folder, `new-${id}`, "journal")))).toBe(true);
 
     for (const id of [1, 2]) start(id, config, "--data", data.replace("{id}", `${id}`));
-    start(3, config); // With the folder that was lost.
+    start(3, config); // Member 3 starts with its old folder.
     const again = await connect({ endpoints: [1, 2].map(url), timeoutMs: 60_000 });
     const numbers = again.map<number>("numbers");
     for (let number = 1; number <= 50; number++)

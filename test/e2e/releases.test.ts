@@ -1,5 +1,5 @@
 /**
- * Members of this release beside those of a later one that speaks wire versions 1 and 2.
+ * Runs members of this release together with members of a later one that supports wire versions 1 and 2.
  *
  * @module-tag long
  */
@@ -19,7 +19,7 @@ beforeAll(() => {
 
 const entriesIn = (witness: string): number => (existsSync(`${witness}.log`) ? numbersIn(`${witness}.log`).length : 0);
 
-/** Resolves after members have acquired the lock 20 times more. */
+/** Resolves after members have acquired the lock 20 more times. */
 async function isPassedOn(witness: string): Promise<void> {
   const before = entriesIn(witness);
   await until("the lock is passed on", () => entriesIn(witness) > before + 20);
@@ -76,7 +76,10 @@ async function open(members: ChannelMembers, id: number, packageUrl: string): Pr
   member.order({ do: "open", name: "room", options: { order: "total" } });
 }
 
-/** All members send at once. A member that gets no processor time may be left out of the view: then it need not have all messages. */
+/**
+ * Makes all members send at once. A member without processor time may be excluded from the view and then need not have
+ * all messages.
+ */
 async function exchange(members: ChannelMembers): Promise<void> {
   const { up } = members;
   expect(up).toHaveLength(3);

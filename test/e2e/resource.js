@@ -1,7 +1,7 @@
 /**
- * What a lock or a leader guards in these tests: `node resource.js PORT LOG INDEX`. It takes writes, one JSON object a
- * line, and turns away those whose token is lower than one it has seen. Every attempt goes into the log, in the order in
- * which it came. On stdout it says which token is new.
+ * A resource under a lock or a leader: `node resource.js PORT LOG INDEX`. It accepts writes, one JSON object per line,
+ * and rejects those whose token is lower than the highest one it has seen. It logs every attempt in order of arrival,
+ * and prints each new token on stdout.
  */
 import { createWriteStream } from "node:fs";
 import { createServer } from "node:net";

@@ -1,7 +1,8 @@
 /**
- * Five members whose programs contend for one lock and campaign in one election all the time, while they are killed, paused,
- * cut off, deprived of their folders, restarted as members of another release, and met by strangers with another list: no two
- * are ever certain together, and no token comes twice. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats its choices.
+ * The programs of five members constantly contend for one lock and campaign in one election, while members are killed,
+ * paused, cut off, lose their folders, are restarted with a different release, and meet nodes with a different member
+ * list. No two programs may be certain at once, and no token may be repeated. COTERIE_SOAK=200 makes it long;
+ * COTERIE_SEED repeats its choices.
  *
  * @module-tag long
  */
@@ -15,7 +16,7 @@ import { deedNames, SoakedMembers } from "./soaked-members.ts";
 const count = Number(process.env.COTERIE_SOAK ?? 10);
 const seed = Number(process.env.COTERIE_SEED ?? Date.now() % 1_000_000);
 
-test(`through ${count} random deeds one at a time is certain of the lock, or of leading, and no token comes twice`, async () => {
+test(`through ${count} random actions, at most one is certain of the lock or of leading, and no token is repeated`, async () => {
   console.log(`soak: COTERIE_SOAK=${count} COTERIE_SEED=${seed}`);
   const soaked = await SoakedMembers.of(5, random(seed), buildLaterRelease(folder).packageUrl);
   const deeds: string[] = [];
@@ -36,7 +37,7 @@ test(`through ${count} random deeds one at a time is certain of the lock, or of 
     expect(soaked.disorder()).toEqual([]);
     say(count);
   } catch (error) {
-    console.log(`soak: failed, COTERIE_SEED=${seed}, after ${deeds.length} deeds, the last of which are`);
+    console.log(`soak: failed, COTERIE_SEED=${seed}, after ${deeds.length} actions; the last ones are`);
     for (const deed of deeds.slice(-12)) console.log(`soak: ${deed}`);
     console.log(soaked.picture());
     throw error;

@@ -1,4 +1,7 @@
-/** What members share, on real processes: kill -9 of the one that leads the log, and of all; nothing acknowledged is lost. */
+/**
+ * Checks the shared state of members on real processes. The leader of the log, and then all members, are killed with
+ * `kill -9`. No acknowledged write may be lost.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -33,7 +36,7 @@ async function keysAt(member: Joined): Promise<string[]> {
   const before = member.saidAlready("range").length;
   member.order({ do: "range" });
   const said = await until(
-    `member ${member.id} says what is in the map`,
+    `member ${member.id} reports the entries of the map`,
     () => member.saidAlready("range")[before] ?? null,
   );
   return said.keys;
@@ -44,13 +47,13 @@ async function ledgerAt(member: Joined): Promise<string[]> {
   return (await member.said("ledger")).words;
 }
 
-/** Of a line `PLACE WORD`. */
+/** Whether a line `PLACE WORD` is in the list. */
 function isPlaceOf(words: readonly string[], line: string): boolean {
   const [place = "", ...word] = line.split(" ");
   return words[Number(place) - 1] === word.join(" ");
 }
 
-test("the leader of the log is killed, then all members: what was acknowledged is there, and a watch tells it once, in order", async () => {
+test("the leader of the log is killed, then all members: acknowledged writes are there, and a watch reports them once, in order", async () => {
   const where: Place = await place(3);
   const members = await joinedAt(where);
   const files = new Map(members.map((member) => [member.id, join(folder, `acknowledged-${member.id}`)]));
@@ -72,7 +75,7 @@ test("the leader of the log is killed, then all members: what was acknowledged i
 
   second.order({ do: "watch", after: 0 });
   await until(
-    () => `the watch tells all ${keys.length} keys, and it told ${second.saidAlready("change").length}`,
+    () => `the watch reports all ${keys.length} keys, and it reported ${second.saidAlready("change").length}`,
     () => (second.saidAlready("change").length >= keys.length ? true : null),
   );
   const told = second.saidAlready("change");
@@ -82,7 +85,7 @@ test("the leader of the log is killed, then all members: what was acknowledged i
   );
 });
 
-test("a state machine of the caller's own: its leader is killed and comes back, then all are: one state at all, and nothing acknowledged is missing", {
+test("a state machine of the caller: its leader is killed and restarted, then all are: one state at all members, with every acknowledged command", {
   tags: ["long"],
 }, async () => {
   const where = await place(3);
@@ -124,14 +127,15 @@ test("a state machine of the caller's own: its leader is killed and comes back, 
   expect(await Promise.all((await joinedAt(where)).map(ledgerAt))).toEqual(states);
 });
 
-test("members of which fewer than a majority run say so, and go on when there is one", async () => {
+test("members without a majority report that, and continue when there is one", async () => {
   const where = await place(3);
   const members = await joinedAt(where);
   const [one, two, three] = members as [Joined, Joined, Joined];
   const file = join(folder, "minority");
   one.order({ do: "put", key: "minority", file });
   await grownTo(file, 5);
-  await logLeader(members); // Two are enough for that. Who has not met all yet would wait for the third as well.
+  // Wait until all have met. A member that has not met every other member would also wait for the third one below.
+  await logLeader(members);
   for (const member of [two, three]) member.signal("SIGKILL");
   await Promise.all([two.exited, three.exited]);
   const stood = acknowledged(file).length;

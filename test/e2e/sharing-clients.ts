@@ -1,6 +1,7 @@
 /**
- * What clients share beside keys, counters and one lock: permits, readers and writers, a barrier, an election, items of several entries,
- * and a resource under a lock, which is also written to with tokens of before. What may never be is thrown as an error.
+ * Uses the clients' other shared objects, besides keys, counters and one lock: permits, readers and writers, a barrier,
+ * an election, large items, and a resource under a lock, which also receives writes with old tokens. Throws an error
+ * for a violation.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../src/core/random.ts";
@@ -10,12 +11,15 @@ import { GuardedResource } from "./guarded-resource.ts";
 
 const PERMITS = 3;
 const PARTIES = 2;
-/** More than ever read at once: a writer takes all of them. */
+/** Larger than the number of concurrent readers. A writer takes all permits. */
 const READERS = 1_000;
 const HOLDS_MS = [0, 50] as const;
-/** A write that is on its way for as long as it takes another to write. */
+/** Delays of a write. The second one is longer than the next holder takes to write. */
 const LATE_MS = [0, 400] as const;
-/** Several entries of the log each, up to a value's limit. In a queue: a map would soon forget the changes that its watches ask for. */
+/**
+ * Large enough for several log entries, up to the maximum size of a value. Large items go through a queue, because a
+ * map would soon discard changes that its watches need.
+ */
 const LARGE_CHARS = [60_000, 500_000] as const;
 const MAX_LARGE = 4;
 const LARGE_EVERY_MS = 500;
@@ -27,7 +31,7 @@ export class SharingClients {
   readonly #resource = new GuardedResource();
   readonly #exclusive = new ExclusiveUse(() => performance.now());
   readonly #counts = { permits: 0, readings: 0, writings: 0, passes: 0, leaderships: 0, large: 0 };
-  /** By what the barrier gave: how many it gave that to. */
+  /** For each generation of the barrier: the number of arrivals that passed. */
   readonly #passed = new Map<number, number>();
   #largeItems = 0;
   readonly #perhapsDone = new Set<string>();
@@ -37,7 +41,7 @@ export class SharingClients {
     this.#draw = draw;
   }
 
-  /** How often each has been done. */
+  /** How often each action has been done. */
   get counts(): Readonly<Record<string, number>> {
     return { ...this.#counts, written: this.#resource.counts.taken, stale: this.#resource.counts.stale };
   }
@@ -48,7 +52,7 @@ export class SharingClients {
       .join(", ");
   }
 
-  /** What that client does, again and again. */
+  /** Returns the actions that a client repeats. */
   worksOf(client: Client, number: number): (() => Promise<void>)[] {
     return [
       () => this.#takePermits(client, number),
@@ -60,7 +64,10 @@ export class SharingClients {
     ];
   }
 
-  /** Takes what is left of the large items: those that were acknowledged are there, or were done. @throws if not */
+  /**
+   * Takes the remaining large items. Every acknowledged item must be in the queue, unless it was done.
+   * @throws Error otherwise
+   */
   async requireLarge(client: Client): Promise<void> {
     const queue = client.queue<string>("large");
     while ((await queue.size(WITHIN)) > 0) await this.#takeLarge(client);
@@ -114,7 +121,10 @@ export class SharingClients {
     });
   }
 
-  /** An item says how long it is: none is seen in part, and none is done twice. */
+  /**
+   * Passes large items through a queue. Each contains its own length, to detect partial items. No item may be done
+   * twice.
+   */
   async #passLarge(client: Client): Promise<void> {
     await sleep(LARGE_EVERY_MS);
     const queue = client.queue<string>("large");
@@ -130,18 +140,18 @@ export class SharingClients {
   }
 
   async #takeLarge(client: Client): Promise<void> {
-    const taken = await client.queue<string>("large").take({ timeoutMs: 5_000 }); // At the end nobody adds more.
+    const taken = await client.queue<string>("large").take({ timeoutMs: 5_000 }); // Finally, no client adds more.
     const [name = "", length, text = ""] = taken.item.split(" ");
-    if (!this.#large.perhaps.has(name)) throw new Error(`${name} was taken, and nobody has added it`);
+    if (!this.#large.perhaps.has(name)) throw new Error(`${name} was taken, but no client added it`);
     if (Number(length) !== text.length) throw new Error(`an item of ${length} characters is read with ${text.length}`);
-    this.#perhapsDone.add(name); // Where nobody answers.
+    this.#perhapsDone.add(name); // The call may not have been answered.
     await taken.done(WITHIN);
     if (this.#large.done.has(name)) throw new Error(`the large ${name} was done twice`);
     this.#large.done.add(name);
     this.#counts.large += 1;
   }
 
-  /** It does not look whether it still holds the lock: the resource has to. */
+  /** Writes without checking whether the client still holds the lock. The resource has to check the token. */
   async #writeGuarded(client: Client, number: number): Promise<void> {
     const grant = await client.mutex("guarded").acquire(WITHIN);
     try {

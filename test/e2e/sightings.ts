@@ -1,14 +1,19 @@
-/** What members saw of their grants and leaderships, put together and judged, while they go on writing. */
+/**
+ * Collects and checks the observations of members about their grants and leaderships, while the members continue to
+ * write.
+ */
 import { closeSync, openSync, readSync } from "node:fs";
 import type { Sighting } from "./joined-process.ts";
 
-/** One grant or leadership: certain from its first sighting to its last, or lost before it was looked at. */
+/**
+ * One grant or leadership. The run was certain of it from its first sighting to its last, or lost it before the first.
+ */
 interface Seen {
   readonly of: Sighting["of"];
   readonly run: string;
   readonly token: number;
   readonly from: number;
-  /** Null if it was lost before it was looked at. */
+  /** Null if it was lost before the first sighting. */
   to: number | null;
   isLost: boolean;
 }
@@ -25,7 +30,7 @@ export class Sightings {
     closeSync(openSync(file, "a"));
   }
 
-  /** Reads what has been written since. */
+  /** Reads new lines. */
   refresh(): this {
     const file = openSync(this.#file, "r");
     const chunk = Buffer.alloc(65_536);
@@ -45,7 +50,7 @@ export class Sightings {
     const seen = known ?? { of, run, token, from: at, to: null, isLost: false };
     if (known === undefined) this.#seen.set(key, seen);
     if (!certain) seen.isLost = true;
-    else if (seen.isLost) this.#revived.push(`${of}: ${run} was certain again of token ${token}, which it had lost`);
+    else if (seen.isLost) this.#revived.push(`${of}: ${run} became certain of token ${token} again after losing it`);
     else seen.to = at;
   }
 
@@ -53,13 +58,13 @@ export class Sightings {
     return [...this.#seen.values()].filter((each) => each.of === of).length;
   }
 
-  /** Which runs have been certain of one of these after that time. */
+  /** Returns the runs that have been certain of a tenure after that time. */
   runsSince(of: Sighting["of"], at: number): ReadonlySet<string> {
     const later = [...this.#seen.values()].filter((each) => each.of === of && (each.to ?? 0) > at);
     return new Set(later.map(({ run }) => run));
   }
 
-  /** Whose was the latest. */
+  /** Returns the run with the latest tenure. */
   latestRun(of: Sighting["of"]): string | null {
     let latest: Seen | null = null;
     for (const each of this.#seen.values())
@@ -67,7 +72,9 @@ export class Sightings {
     return latest?.run ?? null;
   }
 
-  /** What is wrong, in sentences, if one at a time is certain, tokens grow and none comes twice. */
+  /**
+   * Returns violations as sentences. Only one run may be certain at a time, and tokens must grow without repetition.
+   */
   disorder(): string[] {
     return [...this.#revived, ...this.#disorderOf("lock"), ...this.#disorderOf("election")];
   }
@@ -82,7 +89,7 @@ export class Sightings {
       owners.set(token, run);
     }
     let before: Certain | null = null;
-    let longest: Certain | null = null; // Of those before, the one that was certain to the latest time.
+    let longest: Certain | null = null; // The earlier tenure whose certainty ended last.
     for (const next of all) {
       if (!wasCertain(next)) continue;
       if (before !== null && next.token <= before.token)

@@ -1,6 +1,6 @@
 /**
- * Random kills, pauses and restarts: each time all alive nodes come to agree on the highest. COTERIE_SOAK=100 makes it
- * long; COTERIE_SEED repeats a run.
+ * Random kills, pauses and restarts. After each, all live nodes must agree on the node with the highest id.
+ * COTERIE_SOAK=100 makes it long; COTERIE_SEED repeats a run.
  *
  * @module-tag long
  */
@@ -49,7 +49,7 @@ test(`after each of ${rounds} random faults and repairs, all alive nodes follow 
     condition.set(node, "alive");
     if (isAsleep) cluster.kill(node, "SIGCONT");
     else
-      await until("its end has been noticed", async () => (await cluster.act({ type: "restart", node })).ok, cluster);
+      await until("its exit has been detected", async () => (await cluster.act({ type: "restart", node })).ok, cluster);
     return isAsleep ? "SIGCONT" : "restart";
   }
 });

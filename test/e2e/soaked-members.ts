@@ -1,4 +1,7 @@
-/** Members under random deeds: who runs, what is cut, and what has to hold after each. */
+/**
+ * Members under random actions. Tracks which members run and which links are cut, and checks the properties that must
+ * hold after each action.
+ */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,7 +30,7 @@ interface Status {
 }
 
 interface Run {
-  /** `2.3`: the third run of member 2. */
+  /** The name of the run: `2.3` is the third run of member 2. */
   readonly name: string;
   readonly member: Joined;
 }
@@ -36,11 +39,11 @@ export class SoakedMembers {
   readonly #place: Place;
   readonly #admins: ReadonlyMap<number, string>;
   readonly #random: Random;
-  /** Where the package of a later release is. */
+  /** The location of the package of a later release. */
   readonly #later: string;
   readonly #up = new Map<number, Run>();
   readonly #packages = new Map<number, string>();
-  /** Whom nobody else can reach, nor they anybody else. */
+  /** Members that are cut off from all others. */
   #alone: readonly number[] = [];
   readonly #sightings = new Sightings(join(folder, "sightings"));
   readonly #strangers: Run[] = [];
@@ -55,7 +58,7 @@ export class SoakedMembers {
     for (const id of this.#ids) this.#packages.set(id, PACKAGE);
   }
 
-  /** @param later where the package of a later release is: members change between the two. */
+  /** @param later the location of a later release's package; members change between both releases */
   static async of(count: number, draw: Random, later: string): Promise<SoakedMembers> {
     const where = await place(count);
     const ports = await freePorts(count);
@@ -83,7 +86,7 @@ export class SoakedMembers {
     return Math.floor(this.#ids.length / 2) + 1;
   }
 
-  /** Who runs and is not cut off: always a majority after a deed. */
+  /** The members that run and are not cut off. They are a majority after every action. */
   get #able(): number[] {
     return [...this.#up.keys()].filter((id) => !this.#alone.includes(id)).sort((a, b) => a - b);
   }
@@ -92,7 +95,7 @@ export class SoakedMembers {
     return this.#ids.filter((id) => !this.#up.has(id));
   }
 
-  /** A deed that is possible as things are; of each kind one before any comes again, as far as that is possible. */
+  /** Draws an action that is currently possible. Each kind is drawn once before any is repeated, if possible. */
   draw(): Deed {
     if (!this.#left.some((deed) => this.#isPossible(deed))) this.#left = [...deedNames];
     const deed = this.#random.pick(this.#left.filter((each) => this.#isPossible(each)));
@@ -109,7 +112,7 @@ export class SoakedMembers {
     return true;
   }
 
-  /** @param tell is told what is done, before it is done. */
+  /** Calls `tell` with a description of the action before it happens. */
   async carryOut(deed: Deed, tell: (text: string) => void): Promise<void> {
     const victim = this.#victim();
     const whileMs = this.#random.below(WHILE_MS);
@@ -131,7 +134,7 @@ export class SoakedMembers {
     if (deed === "stranger") await this.#stranger(whileMs);
   }
 
-  /** Those that can get the lock get it, each again, and one of them leads. */
+  /** Waits until every member that can acquire the lock has acquired it again, and one of them leads. */
   async isPassedOn(): Promise<void> {
     const from = monotonicMs();
     const runs = this.#able.map((id) => (this.#up.get(id) as Run).name);
@@ -157,7 +160,10 @@ export class SoakedMembers {
     );
   }
 
-  /** Everything is mended: all run, agree on the leader of the log and of the election, and refuse no node. */
+  /**
+   * Repairs everything. Afterwards all members run, agree on the leader of the log and of the election, and reject no
+   * node.
+   */
   async settle(): Promise<void> {
     await this.#cut([]);
     for (const id of this.#down) await this.#start(id);
@@ -172,7 +178,7 @@ export class SoakedMembers {
           statuses.map(({ instances }) => instances.find(({ kind }) => kind === "election")?.leader ?? null),
         );
         const isOne = (found: ReadonlySet<number | null>): boolean => found.size === 1 && !found.has(null);
-        // A stranger that has gone is remembered.
+        // A disconnected unknown node is remembered.
         const isWell = statuses.every(
           ({ hasQuorum, refusals }) => hasQuorum && !refusals.some(({ node }) => this.#ids.includes(node)),
         );
@@ -183,12 +189,12 @@ export class SoakedMembers {
     );
   }
 
-  /** What is wrong so far, in sentences. */
+  /** Returns the violations so far, as sentences. */
   disorder(): string[] {
     const entered = this.#sightings.refresh().runsSince("lock", 0);
     const led = this.#sightings.runsSince("election", 0);
     const strangers = this.#strangers.filter(({ name }) => entered.has(name) || led.has(name));
-    return [...this.#sightings.disorder(), ...strangers.map(({ name }) => `${name}, which is no member, got in`)];
+    return [...this.#sightings.disorder(), ...strangers.map(({ name }) => `${name}, which is not a member, got in`)];
   }
 
   picture(): string {
@@ -204,7 +210,7 @@ export class SoakedMembers {
     return (await (await fetch(`http://${this.#admins.get(id)}/status`)).json()) as Status;
   }
 
-  /** Often who leads or held the lock last. */
+  /** Picks a member, often the leader or the last holder of the lock. */
   #victim(): number {
     const able = this.#able;
     const ofRun = (run: string | null): number => Number(run?.split(".")[0] ?? 0);
@@ -214,14 +220,14 @@ export class SoakedMembers {
     return able.includes(chosen) ? chosen : other;
   }
 
-  /** One to three of those that are up. */
+  /** Picks one to three running members. */
   #some(): number[] {
     const victim = this.#victim();
     const others = [...this.#up.keys()].filter((id) => id !== victim && this.#random.below(3) === 0);
     return [victim, ...others].slice(0, 3);
   }
 
-  /** So many of these that a majority is left. */
+  /** Returns as many of these members as can be isolated without losing the majority. */
   #alonePossible(those: readonly number[]): number[] {
     const able = those.filter((id) => this.#able.includes(id));
     return able.slice(0, this.#able.length - this.#majority);
@@ -300,7 +306,7 @@ export class SoakedMembers {
     return this.#ids.filter((other) => other !== id && this.#alone.includes(other) !== isAlone);
   }
 
-  /** For a while a member speaks and nobody hears it, while it hears everybody; or the other way round. */
+  /** Breaks a member's links in one direction for a while: it only sends, or only receives. */
   async #deafen(victim: number, whileMs: number): Promise<void> {
     const others = this.#ids.filter((id) => id !== victim);
     if (this.#random.below(2) === 0) await this.#tellFaults(victim, others);
@@ -319,14 +325,14 @@ export class SoakedMembers {
       body: JSON.stringify({ cutTo }),
     };
     await until(
-      `member ${id} is told of its faults`,
+      `member ${id} gets its faults`,
       async () => (await fetch(`http://${this.#admins.get(id)}/faults`, request).catch(() => null))?.ok === true,
       undefined,
       PATIENCE_MS,
     );
   }
 
-  /** Its folder is gone: it is refused, until it is made a new one of those of a majority. */
+  /** Removes a member's folder. The member is rejected until it gets a new one from a majority. */
   async #wipe(id: number, whileMs: number): Promise<void> {
     await this.#kill(id);
     const folderOf = (each: number): string => join(this.#place.data, String(each));
@@ -337,11 +343,12 @@ export class SoakedMembers {
     while (kept.length > this.#majority) kept.splice(this.#random.below(kept.length), 1);
     const words = ["member", "replace", String(id), "--data", folderOf(id), "--from", ...kept.map(folderOf)];
     const made = await new Coterie(...words).finished;
-    if (made.code !== 0) throw new Error(`expected a folder for member ${id} out of those of ${kept}: ${made.stderr}`);
+    if (made.code !== 0)
+      throw new Error(`expected a folder for member ${id} from the folders of ${kept}: ${made.stderr}`);
     await this.#start(id);
   }
 
-  /** It says so, and for a while it gets nothing. */
+  /** Checks that the member reports the rejection, and acquires nothing for a while. */
   async #expectRefused(run: Run, reason: string, whileMs: number): Promise<void> {
     const { member, name } = run;
     this.#strangers.push(run);
@@ -365,7 +372,7 @@ export class SoakedMembers {
     await this.#start(id);
   }
 
-  /** A member is started with a list that its journal does not know: it does not start. */
+  /** Starts a member with a list that differs from its journal. The start must fail. */
   async #otherList(id: number): Promise<void> {
     const { members, data } = this.#place;
     const [port] = await freePorts(1);
@@ -380,7 +387,7 @@ export class SoakedMembers {
     await this.#start(id);
   }
 
-  /** Somebody whom no member knows comes with a list that has it and some of them. */
+  /** Starts an unknown node with a list that contains the node and some of the members. */
   async #stranger(whileMs: number): Promise<void> {
     const known = this.#able.filter(() => this.#random.below(2) === 0);
     const among = known.length === 0 ? this.#able : known;

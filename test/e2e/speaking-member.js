@@ -1,7 +1,8 @@
 /**
- * A member that speaks, for `members-soak.test.ts`: `node speaking-member.js PACKAGE FILE NAME OPTIONS`. It joins as the options say, says
- * one message after the other on a channel of the log, and keeps a state by what it hears: who was the first to have it, and how many
- * messages have come since. What it hears and what becomes of its own goes into the file, line by line, until SIGTERM.
+ * A member with a channel, for `members-soak.test.ts`: `node speaking-member.js PACKAGE FILE NAME OPTIONS`. It joins
+ * with the options, sends one message after another on a channel of the log, and replicates a state over the channel:
+ * the founder of the state, and the number of messages since. Until SIGTERM, it writes deliveries and the outcome of
+ * its own messages to the file, one per line.
  */
 import { openSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

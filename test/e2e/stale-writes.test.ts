@@ -1,6 +1,6 @@
 /**
- * A resource that looks at tokens, and leaders that do not look whether they still lead: whatever is killed, paused and
- * cut off, it takes no stale write. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats a run.
+ * A resource checks tokens, and leaders do not check whether they still lead. The resource must accept no stale write
+ * while processes are killed, paused and cut off. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats a run.
  *
  * @module-tag long
  */
@@ -29,12 +29,12 @@ interface Attempt {
   readonly accepted: boolean;
 }
 
-/** A token that the resource saw for the first time. */
+/** The first write with a token that the resource had not seen before. */
 interface News extends Omit<Attempt, "accepted"> {
   readonly at: number;
 }
 
-test(`of careless leaders no stale write is accepted, through ${rounds} kills, pauses and partitions`, async () => {
+test(`no stale write of careless leaders is accepted, through ${rounds} kills, pauses and partitions`, async () => {
   console.log(`stale writes: COTERIE_SOAK=${rounds} COTERIE_SEED=${seed}`);
   const draw = random(seed);
   members = await MembersUnderTest.of(3);
@@ -49,7 +49,7 @@ test(`of careless leaders no stale write is accepted, through ${rounds} kills, p
 
   const newer = (than: number): Promise<News> =>
     until(
-      () => `somebody writes with a token above ${than}, but ${[...writers.values()].map(({ stderr }) => stderr)}`,
+      () => `a leader writes with a token above ${than}, but ${[...writers.values()].map(({ stderr }) => stderr)}`,
       () => news.find(({ token }) => token > than),
     );
   await newer(-1);
@@ -72,7 +72,7 @@ test(`of careless leaders no stale write is accepted, through ${rounds} kills, p
     }
   }
   const attempts = (): string[] => readFileSync(log, "utf8").split("\n").slice(0, -1);
-  if (deeds.pause > 0) await until("one that stood still writes on", () => judge(attempts()).stale > 0, resource);
+  if (deeds.pause > 0) await until("a resumed process continues to write", () => judge(attempts()).stale > 0, resource);
   resource.signal("SIGTERM");
   await resource.finished;
   const verdict = judge(attempts());
@@ -100,7 +100,7 @@ function writer(id: number): ScriptUnderTest {
   );
 }
 
-/** Counts again, from the log alone and without looking at what the resource itself thought of a token. */
+/** Recomputes the decisions from the log alone, without trusting the resource. */
 function judge(lines: readonly string[]) {
   const attempts = lines.map((line) => JSON.parse(line) as Attempt);
   const owners = new Map<number, Set<number>>();

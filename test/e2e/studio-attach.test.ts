@@ -1,4 +1,4 @@
-/** `coterie studio --attach`: the page and the recording of members that another program has joined. */
+/** Checks `coterie studio --attach`: the page and the recording of members that a different program has joined. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ interface Ready {
   readonly nodes: readonly { readonly id: number }[];
 }
 
-test("two members are shown and recorded until Ctrl-C, and go on", async () => {
+test("two members are shown and recorded until Ctrl-C, and continue", async () => {
   const group = await cluster(2, { cluster: "reports" });
   const ports = await freePorts(2);
   const members = await Promise.all(ports.map((port, i) => group.start(i + 1, { admin: `127.0.0.1:${port}` })));

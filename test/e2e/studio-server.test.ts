@@ -1,4 +1,4 @@
-/** What `coterie up` serves: the feed and the acts of the studio page, and to whom. */
+/** Checks the server of `coterie up`: the feed and the actions of the studio page, and its access rules. */
 import { type IncomingMessage, request } from "node:http";
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(endAll);
 
-/** A page that listens: the latest picture, and all entries so far. */
+/** A page that reads the feed: the latest picture, and all entries so far. */
 class Listener {
   picture!: ClusterPicture;
   readonly entries: TraceEntry[] = [];
@@ -45,7 +45,7 @@ class Listener {
 
 async function listener(): Promise<Listener> {
   const page = new Listener();
-  page.listen().catch(() => {}); // It ends by leaving.
+  page.listen().catch(() => {}); // The feed ends when the page closes.
   await until("the page has its snapshot", () => page.picture, cluster);
   return page;
 }
@@ -57,7 +57,7 @@ async function refusal(act: object): Promise<string> {
 }
 
 describe("the feed", () => {
-  test("begins with a snapshot, and tells every change and every message after that", async () => {
+  test("begins with a snapshot, and reports every later change and message", async () => {
     const page = await listener();
     expect(page.types[0]).toBe("snapshot");
     expect(page.picture).toMatchObject({
@@ -72,15 +72,12 @@ describe("the feed", () => {
 
     expect(await (await cluster.act({ type: "kill", node: 2 })).json()).toEqual({});
     await until("1 leads", () => page.picture.nodes[0]?.view?.leader === 1, cluster);
-    expect(page.picture.nodes[2]).toMatchObject({
-      process: "exited",
-      exit: "killed by SIGKILL",
-      pid: null,
-      view: null,
-    });
+    // The exit of 2 may be reported after the election of 1.
+    await until("2 has exited", () => page.picture.nodes[2]?.process === "exited", cluster);
+    expect(page.picture.nodes[2]).toMatchObject({ exit: "killed by SIGKILL", pid: null, view: null });
     const told = (what: string, is: (entry: TraceEntry) => boolean) =>
       until(what, () => page.entries.find(is), cluster);
-    const crash = await told("its crash is told, behind its last words", ({ kind }) => kind === "crash");
+    const crash = await told("its crash is reported, after its last messages", ({ kind }) => kind === "crash");
     expect(crash).toEqual({ at: expect.any(Number), node: 2, kind: "crash" });
     const sent = await told(
       "1 has sent something to 0",
@@ -100,7 +97,7 @@ describe("the feed", () => {
   });
 });
 
-describe("acts", () => {
+describe("actions", () => {
   test("pause and resume", async () => {
     expect((await cluster.act({ type: "pause", node: 0 })).status).toBe(200);
     expect((await cluster.status()).nodes[0]).toMatchObject({ process: "paused", alive: false });
@@ -115,7 +112,7 @@ describe("acts", () => {
     const page = await listener();
     const atFirst = cluster.events.length;
     expect((await cluster.act({ type: "split", groups: [[0, 1]] })).status).toBe(200);
-    await until("1 leads where 2 is not heard", () => page.picture.nodes[0]?.view?.leader === 1, cluster);
+    await until("1 leads in the part without 2", () => page.picture.nodes[0]?.view?.leader === 1, cluster);
     expect(page.picture.network.cuts).toEqual([
       [0, 2],
       [1, 2],
@@ -127,16 +124,16 @@ describe("acts", () => {
       act: { type: "split", groups: [[0, 1]] },
       cuts: page.picture.network.cuts,
     });
-    await until("both sides are told", () =>
+    await until("both sides learn of it", () =>
       cluster.events.some((event) => event.event === "disagreement" && event.opinions.length === 2),
     );
 
     const before = cluster.events.length;
     await cluster.act({ type: "kill", node: 1 });
-    await until("its end is known", async () => (await cluster.act({ type: "restart", node: 1 })).ok, cluster);
+    await until("its exit is detected", async () => (await cluster.act({ type: "restart", node: 1 })).ok, cluster);
     const { node } = await cluster.event("started", before);
     expect(node).toBe(1);
-    const faults = await until("the new process has heard", async () => {
+    const faults = await until("the new process has received a message", async () => {
       const told = (await (await fetch(`${page.picture.nodes[1]?.admin}/faults`)).json()) as { cutTo: number[] };
       return told.cutTo.length > 0 ? told : null;
     });
@@ -148,7 +145,7 @@ describe("acts", () => {
     page.leave();
   });
 
-  test("link conditions, cut and mend show in the picture and reach the members", async () => {
+  test("link conditions, cut and heal show in the picture and reach the members", async () => {
     await cluster.act({ type: "link-conditions", dropRate: 0.01, delayMs: [1, 5] });
     await cluster.act({ type: "cut", nodes: [0, 1] });
     const { admin } = (await cluster.status()).nodes[0] as { admin: string };
@@ -192,18 +189,18 @@ describe("acts", () => {
     ],
     [
       { type: "dance" },
-      'expected type to be an act such as kill, restart, pause, resume, cut, mend, split, heal, link-conditions or command, got "dance"',
+      'expected type to be an action such as kill, restart, pause, resume, cut, mend, split, heal, link-conditions or command, got "dance"',
     ],
-  ])("%j is refused with a sentence", async (act, sentence) => {
+  ])("%j is rejected with a sentence", async (act, sentence) => {
     expect(await refusal(act)).toBe(sentence);
   });
 
-  test("a command that the protocol does not know is refused in its own words", async () => {
+  test("a command that the protocol does not know is rejected with the protocol's message", async () => {
     expect(await refusal({ type: "command", node: 0, command: "election.win" })).toContain('got "win"');
   });
 });
 
-/** `fetch` sets Host and Origin by itself; this sends what a hostile page could. */
+/** Sends a request as a hostile page could. `fetch` sets Host and Origin itself. */
 function send(method: string, path: string, headers: Record<string, string>, body = ""): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const call = request(`${cluster.ready.admin}${path}`, { method, headers }, (response) =>
@@ -219,7 +216,7 @@ describe("only programs and pages of this machine", () => {
   const heal = JSON.stringify({ type: "heal" });
 
   test.each([
-    ["a name that was made to point here", "GET", "/status", { host: "evil.example:7400" }, "", 403],
+    ["a foreign host name that resolves to this machine", "GET", "/status", { host: "evil.example:7400" }, "", 403],
     ["our name with another port", "GET", "/status", { host: "127.0.0.1:80" }, "", 403],
     ["a page of another site", "POST", "/api/act", { ...json, origin: "http://evil.example" }, heal, 403],
     ["a page without a site", "POST", "/api/act", { ...json, origin: "null" }, heal, 403],
@@ -228,7 +225,7 @@ describe("only programs and pages of this machine", () => {
     ["too much", "POST", "/api/act", json, " ".repeat(70_000), 413],
     ["no JSON", "POST", "/api/act", json, "{", 400],
     ["a way out of the folder", "GET", "/..%2f..%2fpackage.json", {}, "", 404],
-  ])("%s is refused", async (_who, method, path, headers, body, status) => {
+  ])("%s is rejected", async (_who, method, path, headers, body, status) => {
     expect((await send(method, path, headers, body)).statusCode).toBe(status);
   });
 
@@ -236,7 +233,7 @@ describe("only programs and pages of this machine", () => {
     expect((await send("POST", "/api/act", { ...json, origin: cluster.ready.admin }, heal)).statusCode).toBe(200);
   });
 
-  test("what is served may neither be framed nor load anything from elsewhere", async () => {
+  test("pages may neither be framed nor load anything from elsewhere", async () => {
     const { headers } = await send("GET", "/status", {});
     expect(headers["content-security-policy"]).toContain("default-src 'self'");
     expect(headers["content-security-policy"]).toContain("frame-ancestors 'none'");
@@ -245,7 +242,7 @@ describe("only programs and pages of this machine", () => {
   });
 });
 
-test("--no-studio serves the status and takes acts, and nothing else", async () => {
+test("--no-studio serves the status and accepts actions, and nothing else", async () => {
   const quiet = await ClusterUnderTest.up("--nodes", "1", "--no-studio");
   expect(quiet.ready.studio).toBeNull();
   expect((await quiet.status()).nodes).toHaveLength(1);

@@ -1,4 +1,7 @@
-/** The supervisor: whatever becomes of it or of whoever started it, the command does not outlive its grant. */
+/**
+ * Checks the supervisor: the command does not outlive its grant, no matter what happens to the supervisor or its
+ * parent.
+ */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -36,7 +39,7 @@ function supervisor(): Supervisor {
 
 let runs = 0;
 
-/** Runs a script of the shell, which says that it runs where `READY` stands; `pid` waits for that. */
+/** Runs a shell script under a supervisor. The script reports at `READY` that it runs, and `pid` waits for that. */
 function run(one: Supervisor, script: string, graceMs = 100) {
   runs += 1;
   const file = join(folder, `pid-${runs}`);
@@ -73,7 +76,7 @@ describe("how a command ends", () => {
     ["is not there", ["no-such-command"], "ENOENT"],
     ["cannot be executed", [tmpdir()], "EACCES"],
     ["has too long an argument", ["true", "x".repeat(3_000_000)], "E2BIG"],
-  ])("what %s is not started", async (_what, command, code) => {
+  ])("%s is not started", async (_what, command, code) => {
     expect(await supervisor().run({ command, env: {}, graceMs: 100 })).toEqual({ type: "not-started", code });
   });
 
@@ -88,14 +91,14 @@ describe("signals", () => {
   test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s is passed on", async (name) => {
     const one = supervisor();
     const file = join(folder, `ready-${name}`);
-    const script = `fs.writeFileSync("${file}", "yes"); setInterval(() => {}, 1_000);`; // A shell may hold a signal back.
+    const script = `fs.writeFileSync("${file}", "yes"); setInterval(() => {}, 1_000);`; // A shell may delay a signal.
     const ended = one.run({ command: [process.execPath, "-e", script], env: {}, graceMs: 100 });
     await until("the command runs", () => read(file));
     one.signal(name);
     expect(await ended).toEqual({ type: "ended", code: null, signal: name });
   });
 
-  test("what to stop means: SIGTERM, and SIGKILL for what does not listen", async () => {
+  test("stop sends SIGTERM, and SIGKILL to a command that ignores it", async () => {
     const one = supervisor();
     const { ended, pid } = run(one, STUBBORN);
     await pid();
@@ -103,7 +106,7 @@ describe("signals", () => {
     expect(await ended).toMatchObject({ signal: "SIGKILL" });
   });
 
-  test("a command that is paused is stopped as well", async () => {
+  test("a paused command is stopped as well", async () => {
     const one = supervisor();
     const { ended, pid } = run(one, "READY; kill -STOP $$", 60_000);
     await pid();
@@ -111,7 +114,7 @@ describe("signals", () => {
     expect(await ended).toMatchObject({ signal: "SIGTERM" });
   });
 
-  test("the supervisor itself is not ended by what ends a whole service", async () => {
+  test("signals to a whole service do not end the supervisor itself", async () => {
     const one = supervisor();
     const go = join(folder, "go");
     const { ended, pid } = run(one, `READY; until test -e ${go}; do sleep 0.05; done; exit 3`);
@@ -123,16 +126,16 @@ describe("signals", () => {
 });
 
 describe("the grant's end", () => {
-  test("without a confirmation the command is told to end before it, and is dead by then", async () => {
+  test("without a confirmation the command receives a signal before the end, and is dead by then", async () => {
     const one = supervisor();
     const { ended, pid } = run(one, STUBBORN);
-    await pid(); // Before that it would heed a signal.
+    await pid(); // Before its trap, a signal would end the script.
     one.certain(monotonicMs() + 1_000);
     expect(await ended).toMatchObject({ signal: "SIGKILL" });
     expect(one.isOverdue).toBe(true);
   });
 
-  test("each confirmation puts it off", { tags: ["long"] }, async () => {
+  test("each confirmation postpones it", { tags: ["long"] }, async () => {
     const one = supervisor();
     const go = join(folder, "confirmed");
     const { ended, pid } = run(one, `READY; until test -e ${go}; do sleep 0.05; done; exit 5`);
@@ -148,7 +151,7 @@ describe("the grant's end", () => {
     expect(one.isOverdue).toBe(false);
   });
 
-  test("a command whose grant is over is not begun", async () => {
+  test("a command whose grant has ended is not started", async () => {
     const one = supervisor();
     one.certain(monotonicMs() - 1);
     expect(await run(one, "READY").ended).toMatchObject({ signal: "SIGTERM" });
@@ -156,31 +159,31 @@ describe("the grant's end", () => {
     expect(read(join(folder, `pid-${runs}`))).toBe("");
   });
 
-  test("who was paused meanwhile hears of it, even if a confirmation is the first thing to come to mind", async () => {
+  test("a process that was paused learns of the end, even if it first sends a confirmation", async () => {
     const one = supervisor();
     const { ended, pid } = run(one, "READY; exec sleep 60");
     const command = await pid();
     one.certain(monotonicMs() + 1_000);
     const [flag, deadline] = [new Int32Array(new SharedArrayBuffer(4)), Date.now() + PATIENCE_MS];
-    while (isAlive(command) && Date.now() < deadline) Atomics.wait(flag, 0, 0, 10); // Nothing else runs here.
+    while (isAlive(command) && Date.now() < deadline) Atomics.wait(flag, 0, 0, 10); // No other code runs here.
     Atomics.wait(flag, 0, 0, 200);
     one.certain(monotonicMs() + 1_000);
     expect(await ended).toMatchObject({ signal: "SIGTERM" });
   });
 
-  test("a supervisor that is paused is not needed for it", { tags: ["long"] }, async () => {
+  test("works without the supervisor while it is paused", { tags: ["long"] }, async () => {
     const one = supervisor();
     const { ended, pid } = run(one, STUBBORN);
     const command = await pid();
     await until("both sides know which process it is", () => one.group);
     process.kill(parentOf(command), "SIGSTOP");
     one.certain(monotonicMs() + 500);
-    await until("the command is dead", () => !isAlive(command));
+    await until("the command has exited", () => !isAlive(command));
     await expect(ended).rejects.toMatchObject({ code: "supervisor-ended" });
     expect(one.isOverdue).toBe(true);
   });
 
-  test("a supervisor that wakes when it is over already kills, and says why", async () => {
+  test("a supervisor that wakes after the end kills the command, and reports the reason", async () => {
     const process = spawn(execPath, [SCRIPT], { stdio: ["ignore", "ignore", "inherit", "pipe"], detached: true });
     const pipe = process.stdio[PIPE] as Duplex;
     const words: FromSupervisor[] = [];
@@ -197,8 +200,8 @@ describe("the grant's end", () => {
   });
 });
 
-describe("nothing is left", () => {
-  test("of what a command started and left behind", async () => {
+describe("no process is left", () => {
+  test("of the background processes of a command", async () => {
     const file = join(folder, "child");
     const { ended } = run(supervisor(), `while :; do sleep 0.05; done & echo $! > ${file}; exit 4`);
     expect(await ended).toMatchObject({ code: 4 });
@@ -212,7 +215,7 @@ describe("nothing is left", () => {
     await until("both sides know which process it is", () => one.group);
     process.kill(parentOf(command), "SIGKILL");
     await expect(ended).rejects.toMatchObject({ code: "supervisor-ended" });
-    await until("the command is dead", () => !isAlive(command));
+    await until("the command has exited", () => !isAlive(command));
   });
 
   test("when the pipe to the supervisor ends", async () => {
@@ -224,7 +227,7 @@ describe("nothing is left", () => {
     expect([command, supervisors].filter(isAlive)).toEqual([]);
   });
 
-  test("of a supervisor that had nothing to do", async () => {
+  test("of a supervisor without a command", async () => {
     const one = supervisor();
     await one.ready;
     await one.dismiss();

@@ -1,4 +1,7 @@
-/** The game of examples/turns.ts on real processes: it is played to its end, and each cheat is caught with a proof that another process verifies. */
+/**
+ * Plays the game of examples/turns.ts on real processes to its end. Each cheat must be detected, with a proof that a
+ * different process verifies.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +35,7 @@ interface Player {
 }
 
 async function play(game: string, patience: number, cheat?: string): Promise<Player[]> {
-  const port = await freePortWith([1, 2, 3]); // Where players are.
+  const port = await freePortWith([1, 2, 3]); // The addresses of players.
   return [1, 2, 3].map((player) => {
     const words = ["--player", player, "--players", 3, "--game", game, "--patience", patience, "--port", port, "--bot"];
     const cheating = player === 3 && cheat !== undefined ? ["--cheat", cheat] : [];
@@ -55,7 +58,7 @@ test("three players race to the end, and all see the same", async () => {
   for (const other of others) expect(other).toBe(first);
 });
 
-test("a player that reveals what it had not committed to is caught", { tags: ["long"] }, () =>
+test("a player that reveals a different action than it committed to is caught", { tags: ["long"] }, () =>
   caught("wrong-reveal", 60, "wrong-reveal"),
 );
 

@@ -1,7 +1,7 @@
 /**
- * ip-multicast over real datagrams, in processes of their own: on the loopback interface with datagrams that are lost, copied
- * and overtaken, and between network namespaces. COTERIE_SOAK=200 makes it a million: so many messages in all, and a
- * pause of ten seconds.
+ * Runs ip-multicast over real datagrams in separate processes: on the loopback interface with lost, duplicated and
+ * reordered datagrams, and between network namespaces. COTERIE_SOAK=200 makes it long: a million messages in total, and
+ * a pause of ten seconds.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -21,12 +21,12 @@ import { CLI, until } from "./cluster-under-test.ts";
 import type { Being, Order, Report, Told } from "./multicast-process.ts";
 
 const TOTAL = 5_000 * Number(process.env.COTERIE_SOAK ?? 6);
-/** Of each of three senders. */
+/** The number of messages from each of the three senders. */
 const COUNT = Math.ceil(TOTAL / 3);
 const PAUSE_MS = TOTAL > 100_000 ? 10_000 : 500;
-/** Generous, and bounded all the same: the share of a long run that the losses slow down most. */
+/** Generous but bounded. Scales with the part of a long run that losses slow down most. */
 const TIMEOUT_MS = PATIENCE_MS + TOTAL * 2;
-/** What a member may send before the first of it is stable: with many losses, the more the faster. */
+/** The messages that a member may send before the first is stable. With many losses, a larger window is faster. */
 const WINDOW = 4_096;
 const MIB = 2 ** 20;
 const ETHERNET_BYTES = 1_400;
@@ -47,7 +47,7 @@ afterEach(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** One member in its process. */
+/** One member in a separate process. */
 class Member {
   readonly lines: string[] = [];
   reached: readonly number[] = [];
@@ -117,7 +117,10 @@ const loopback = async (): Promise<UdpPlace> => {
   return { group: GROUP, port: port as number, interface: "127.0.0.1", maxDatagramBytes: ETHERNET_BYTES };
 };
 
-/** Every member has delivered all numbers of the senders in order, and knows that its own have been received by all. */
+/**
+ * Waits until every member has delivered all numbers of the senders in order, and knows that all members have received
+ * its own.
+ */
 async function allDelivered(group: readonly Member[], senders: readonly number[], count: number): Promise<Told[]> {
   const deadline = performance.now() + TIMEOUT_MS;
   for (;;) {
@@ -152,7 +155,7 @@ function say(what: string, began: number, told: readonly Told[]): void {
 
 describe(`three processes that multicast ${TOTAL} messages`, () => {
   test.each([0.01, 0.1, 0.3])(
-    "deliver all, in order, once, with %d of datagrams lost, copied and overtaken",
+    "deliver all, in order, once, with %d of datagrams lost, duplicated and reordered",
     { tags: ["long"] },
     async (rate) => {
       const group = await begun(3, ["127.0.0.1"], await loopback());
@@ -167,16 +170,16 @@ describe(`three processes that multicast ${TOTAL} messages`, () => {
     },
   );
 
-  test("wait for one that stands still, within bounds, and it catches up", async () => {
+  test("wait for a paused one, within bounds, and it catches up", async () => {
     const group = (await begun(3, ["127.0.0.1"], await loopback())) as [Member, Member, Member];
     await allReached(group);
     group[2].signal("SIGSTOP");
     const began = performance.now();
     for (const member of group) member.order({ do: "send", count: COUNT, batch: 1 });
     const own = async (): Promise<number | undefined> => (await group[0].tell()).delivered[0];
-    await until("a sender has sent all that it may", async () => (await own()) === WINDOW);
+    await until("a sender has used its whole window", async () => (await own()) === WINDOW);
     await sleep(PAUSE_MS);
-    expect(await own()).toBe(WINDOW); // So many, and then it is waited for.
+    expect(await own()).toBe(WINDOW); // The window is full, so they wait.
     group[2].signal("SIGCONT");
     const told = await allDelivered(group, [0, 1, 2], COUNT);
     say(`a pause of ${PAUSE_MS} ms`, began, told);
@@ -184,7 +187,7 @@ describe(`three processes that multicast ${TOTAL} messages`, () => {
   });
 });
 
-/** Why there can be no namespaces here, or null. */
+/** The reason why network namespaces are impossible here, or null. */
 const impossible = ((): string | null => {
   try {
     namespaces(1).close();
@@ -199,7 +202,7 @@ describe.skipIf(impossible !== null)("between network namespaces", () => {
   let net: Namespaces;
   afterEach(() => net?.close());
 
-  /** Members in a namespace each. */
+  /** Starts members, each in its own namespace. */
   async function apart(count: number): Promise<Member[]> {
     net = namespaces(count);
     const [port] = await freePorts(1);
@@ -213,27 +216,27 @@ describe.skipIf(impossible !== null)("between network namespaces", () => {
     for (const member of group) member.order({ do: "send", count: 5_000, batch: 500 });
     const told = await allDelivered(group, [...group.keys()], 5_000);
     for (const { datagrams } of told) {
-      expect(datagrams.sent).toBeGreaterThan(10); // Ten messages of two datagrams each.
+      expect(datagrams.sent).toBeGreaterThan(10); // Ten messages take two datagrams each.
       expect(datagrams.received).toBeGreaterThan(10 * (count - 1));
       expect(datagrams.unsent).toBe(0);
     }
     expect(group.flatMap(({ lines }) => lines)).toEqual([]);
   });
 
-  test("a switch that does not forward multicast is named in the log; messages go over TCP until it does", {
+  test("the log names a switch that does not forward multicast, and messages go over TCP until it does", {
     tags: ["long"],
   }, async () => {
     const group = await apart(3);
     await allReached(group);
     net.forwardMulticast(false);
-    await until("nobody hears anybody", () => group.every(({ reached }) => reached.length === 0));
-    await until("the members say so", () => group.every(({ lines }) => lines.length > 0));
-    for (const { lines } of group) expect(lines.join("\n")).toMatch(/through .* does not get through to nodes? \d/);
+    await until("no member receives any message", () => group.every(({ reached }) => reached.length === 0));
+    await until("the members report it", () => group.every(({ lines }) => lines.length > 0));
+    for (const { lines } of group) expect(lines.join("\n")).toMatch(/through .* does not reach nodes? \d/);
     for (const member of group) member.order({ do: "send", count: 2_000, batch: 50 });
     const told = await allDelivered(group, [0, 1, 2], 2_000);
     net.forwardMulticast(true);
     await allReached(group);
-    for (const { lines } of group) expect(lines.join("\n")).toMatch(/multicast gets through to node \d again/);
+    for (const { lines } of group) expect(lines.join("\n")).toMatch(/multicast to node \d works again/);
     for (const member of group) member.order({ do: "send", count: 2_000, batch: 50 });
     const after = await allDelivered(group, [0, 1, 2], 4_000);
     for (const [self, { datagrams }] of after.entries())

@@ -1,7 +1,7 @@
 /**
- * The command that runs under a grant in these tests: `node witness.js PORT LOG MEMBER [MS]`. It writes down that it
- * begins, that it still runs, every 5 ms, and that it was told to end; and it listens on a port, which only one process
- * can. It ends by itself after MS.
+ * The command under a grant in these tests: `node witness.js PORT LOG MEMBER [MS]`. It records its start, a heartbeat
+ * every 5 ms, and any signal to end. It also listens on a port, which only one process can do. It ends by itself after
+ * MS.
  */
 import { appendFileSync } from "node:fs";
 import { createServer } from "node:net";

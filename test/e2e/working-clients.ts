@@ -1,6 +1,6 @@
 /**
- * Clients of a cluster that use all that it shares, over WebSocket and over plain HTTP, while a test does what it likes to the
- * members: what they see of keys is a history, and the rest is looked at as it comes.
+ * Clients of a cluster that use all shared objects, over WebSocket and over plain HTTP, while a test disturbs the
+ * members. Operations on keys form a history. Everything else is checked immediately.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../src/core/random.ts";
@@ -14,20 +14,20 @@ const CLIENTS = 4;
 const KEYS = ["a", "b", "c", "d"];
 const WITHIN = { timeoutMs: 60_000 };
 const HTTP_WITHIN_MS = 1_000;
-/** Between two calls of one kind by one client. */
+/** The pause between two calls of the same kind by one client. */
 const THINKS_MS = [0, 60] as const;
-/** The same of what they share beside: there are many kinds of it. */
+/** Longer pauses for the other shared objects, because there are many kinds of them. */
 const THINKS_LONGER_MS = [0, 400] as const;
 const HOLDS_MS = [0, 50] as const;
 
-/** Where members serve clients now, as a test knows them. */
+/** The current client endpoints of members. */
 export type Endpoints = () => readonly string[];
 type Asked = Pick<Operation, "f" | "key" | "input">;
 
 export class WorkingClients {
   readonly #endpoints: Endpoints;
   readonly #draw: Random;
-  /** What may never be, in sentences. */
+  /** Violations, as sentences. */
   readonly wrong: string[] = [];
   acknowledged = 0;
   readonly #exclusive = new ExclusiveUse(() => performance.now());
@@ -35,7 +35,7 @@ export class WorkingClients {
   readonly #operations: Operation[] = [];
   readonly #clients: Client[] = [];
   readonly #told: Change<string>[][] = [];
-  /** Revisions of puts that were acknowledged to a client that watches what it puts. */
+  /** Keys and revisions of acknowledged puts. Every watch must report them. */
   readonly #put: { readonly key: string; readonly revision: number }[] = [];
   readonly #queued = { added: new Set<string>(), perhaps: new Set<string>(), done: new Set<string>() };
   #added = 0;
@@ -63,7 +63,7 @@ export class WorkingClients {
     return `${calls}, ${queued}, ${this.#sharing.account}`;
   }
 
-  /** Each is told of one member, and finds the others. */
+  /** Starts the clients. Each client gets one endpoint, and discovers the others. */
   async start(): Promise<void> {
     for (let number = 1; number <= CLIENTS; number++) {
       const client = await connect({ endpoints: [this.#draw.pick(this.#endpoints())], ...WITHIN });
@@ -85,16 +85,17 @@ export class WorkingClients {
     this.#isEnding = true;
   }
 
-  /** From now on they use other keys: a search through many calls of one key that nobody answered takes long. */
+  /** Switches the clients to new keys, because many unanswered calls of one key make the check slow. */
   renewKeys(): void {
     this.#generation += 1;
   }
 
-  /** Waits until all that clients do has gone on. @throws for what is wrong so far */
+  /** Waits until every kind of work has made progress. @throws Error for violations so far */
   async progress(): Promise<void> {
     const before = this.#done();
     await until(
-      () => `all that clients do goes on, but after ${JSON.stringify(before)} it is ${JSON.stringify(this.#done())}`,
+      () =>
+        `all work of clients makes progress, but after ${JSON.stringify(before)} it is ${JSON.stringify(this.#done())}`,
       () => {
         if (this.wrong.length > 0) throw new Error(this.wrong.slice(0, 5).join("\n"));
         return Object.entries(this.#done()).every(([what, count]) => count > (before[what] ?? 0));
@@ -102,7 +103,7 @@ export class WorkingClients {
     );
   }
 
-  /** How often each kind of work has been done; calls by the score. */
+  /** Returns how often each kind of work has been done. Calls are counted in units of twenty. */
   #done(): Readonly<Record<string, number>> {
     const { stale: _whereOthersWrote, ...sharing } = this.#sharing.counts;
     const { size: items } = this.#queued.done;
@@ -110,7 +111,7 @@ export class WorkingClients {
     return { calls, grants: this.#exclusive.count, items, transfers: this.#moved, ...sharing };
   }
 
-  /** Ends them, and looks at what must be there then. */
+  /** Stops the clients, and checks the final state. */
   async end(): Promise<void> {
     this.stop();
     await Promise.all(this.#working);
@@ -120,15 +121,15 @@ export class WorkingClients {
       this.wrong.push(`the counter is ${total}; ${this.#added} additions are certain, ${this.#perhaps} more may be`);
     await this.#readAccounts(client);
     await this.#sharing.requireLarge(client).catch((error: unknown) => this.wrong.push(String(error)));
-    if (this.#sharing.counts.stale === 0) this.wrong.push("nobody wrote with a token of before");
+    if (this.#sharing.counts.stale === 0) this.wrong.push("no client wrote with an old token");
     await this.#emptyQueue(client);
     await client.map<string>("keys").put("end", "", WITHIN);
-    await until("every watch has told all", () => this.#told.every((told) => told.at(-1)?.key === "end"));
+    await until("every watch has reported all changes", () => this.#told.every((told) => told.at(-1)?.key === "end"));
     this.#requireSameChanges();
     await Promise.all(this.#clients.map((each) => each.close()));
   }
 
-  /** Of what is called under way, nothing is waited for. */
+  /** Stops the clients without waiting for pending calls. */
   async abandon(): Promise<void> {
     this.stop();
     await Promise.all(this.#clients.map((client) => client.close()));
@@ -163,7 +164,7 @@ export class WorkingClients {
     }
   }
 
-  /** A request may be carried out after nobody waits for its answer any more. */
+  /** Makes a call over HTTP. It may take effect after the caller has given up. */
   async #askOverHttp(): Promise<void> {
     const key = `${this.#draw.pick(KEYS)}${this.#generation}`;
     const url = `${this.#draw.pick(this.#endpoints())}/v1/maps/keys/keys/${key}`;
@@ -204,7 +205,7 @@ export class WorkingClients {
     }
   }
 
-  /** From one account to another: together they hold nothing, whenever anybody looks. */
+  /** Moves an amount between accounts. The sum of the accounts is always zero. */
   async #transfer(client: Client): Promise<void> {
     const accounts = client.map<number>("accounts");
     await client.transaction(async (transaction) => {
@@ -254,7 +255,7 @@ export class WorkingClients {
 
   #isDone(item: string): void {
     if (this.#queued.done.has(item)) this.wrong.push(`${item} was done twice`);
-    if (!this.#queued.perhaps.has(item)) this.wrong.push(`${item} was taken, and nobody has added it`);
+    if (!this.#queued.perhaps.has(item)) this.wrong.push(`${item} was taken, but no client added it`);
     this.#queued.done.add(item);
   }
 
@@ -281,11 +282,11 @@ export class WorkingClients {
     const [first = [], ...others] = this.#told;
     for (const other of others)
       if (JSON.stringify(other) !== JSON.stringify(first))
-        this.wrong.push(`one watch was told ${other.length} changes, another ${first.length}, or in another order`);
+        this.wrong.push(`one watch received ${other.length} changes, another ${first.length}, or in another order`);
     const revisions = new Map(first.map((change) => [change.revision, change.key]));
     for (const { key, revision } of this.#put)
-      if (revisions.get(revision) !== key) this.wrong.push(`no watch was told of ${key} at revision ${revision}`);
-    if (revisions.size < first.length) this.wrong.push("a watch was told of one revision twice");
+      if (revisions.get(revision) !== key) this.wrong.push(`no watch received ${key} at revision ${revision}`);
+    if (revisions.size < first.length) this.wrong.push("a watch received one revision twice");
   }
 }
 

@@ -1,11 +1,11 @@
 /**
- * What `join()` promises of elections, locks and maps, whatever carries it: the same tests over the replicated log, the simulated engine and each
- * engine that runs. What an engine cannot do is in a table of exceptions with the reason (`exceptions.ts`).
+ * The guarantees of `join()` for elections, locks and maps over any engine. The same tests run over the replicated log,
+ * the simulated engine and each real engine. `exceptions.ts` lists what an engine cannot do, with the reason.
  */
 import { expect } from "vitest";
 import type { EngineMember } from "../../src/index.ts";
 
-/** What a member and a member of an engine have in common. */
+/** The interface that members of clusters and of engines share. */
 export type Shared = Omit<
   EngineMember,
   "engine" | "hasSession" | "leave" | "id" | "mutex" | "election" | typeof Symbol.asyncDispose
@@ -18,7 +18,7 @@ export type Shared = Omit<
 export interface Stage {
   /** Another process of the same cluster, or of the same engine. */
   join(): Promise<Shared>;
-  /** Writes past Coterie, as who operates an engine can: over the key of a map or a lock, as the engine has it. */
+  /** Writes to the engine directly, as its operator can: over the key of a map or a lock as the engine stores it. */
   spoil(key: string, value: string): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
 
 export const conformance: readonly Conformance[] = [
   {
-    name: "a lock has one holder, and comes to those who wait in their order with growing tokens",
+    name: "a lock has one holder and goes to waiters in FIFO order, with increasing tokens",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const order: number[] = [];
@@ -49,7 +49,8 @@ export const conformance: readonly Conformance[] = [
             tokens.push(grant.token);
           }),
         );
-        await expect(codeOf(member.mutex("lock").acquire({ timeoutMs: 300 }))).resolves.toBe("acquire-timeout");
+        // A process sends its requests in order, so the one before has long been in the queue when this one times out.
+        await expect(codeOf(member.mutex("lock").acquire({ timeoutMs: 3_000 }))).resolves.toBe("acquire-timeout");
       }
       expect(order).toEqual([]);
       await first.release();
@@ -59,7 +60,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "what a process held that has left is the next one's at once",
+    name: "grants of a process that left go to the next waiter at once",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const held = await a.mutex("left").acquire();
@@ -70,7 +71,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "a semaphore has as many holders as permits, and refuses another number of them",
+    name: "a semaphore has at most as many holders as permits, and rejects a different capacity",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const one = await a.semaphore("places", { permits: 2 }).acquire();
@@ -83,12 +84,12 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "readers share a lock, and a writer that waits is not overtaken",
+    name: "readers share a lock, and do not overtake a waiting writer",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const [x, y] = [await a.readWriteLock("page").read(), await b.readWriteLock("page").read()];
       const writer = a.readWriteLock("page").write();
-      // What one process asks for of a name is asked for in that order.
+      // Requests of one process for one name are sent in order.
       expect(await codeOf(a.readWriteLock("page").read({ timeoutMs: 500 }))).toBe("acquire-timeout");
       await x.release();
       await y.release();
@@ -96,7 +97,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "one leads at a time; others see who, and with which metadata, and lead next",
+    name: "an election has one leader at a time; others see its id and metadata, and succeed it",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const seen: unknown[] = [];
@@ -122,7 +123,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "a map is read as it was written, by all, and in the order of its keys",
+    name: "all processes read the same entries of a map, in key order",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const [mine, theirs] = [a.map<unknown>("things / ü"), b.map<unknown>("things / ü")];
@@ -140,7 +141,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "compare-and-set lets one of many through, and updates lose none",
+    name: "one of several concurrent compare-and-set calls succeeds, and no update is lost",
     async check({ join }) {
       const members = [await join(), await join(), await join()];
       const map = (member: Shared) => member.map<number>("counts");
@@ -156,7 +157,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "a watch tells every change in order, none twice, from a revision on",
+    name: "a watch reports every change after a revision, once and in order",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const map = a.map<number>("watched");
@@ -176,7 +177,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "a transaction over two keys happens at one moment, or is done anew",
+    name: "a transaction over two keys is atomic, and is retried after a conflict",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const accounts = a.map<number>("accounts");
@@ -194,7 +195,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "a value with a field that is undefined is refused with its path, whichever call is given it",
+    name: "every call rejects a value with an undefined field and names its path",
     async check({ join }) {
       const member = await join();
       const map = member.map<unknown>("values");
@@ -219,7 +220,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "a leased key goes with its process, and watches are told",
+    name: "a leased key is deleted when its process ends, and watches report it",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const { revision } = await b.map("present").range();
@@ -232,14 +233,14 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "what others have put there ends no process: it is refused where it is read",
+    name: "a value from another program does not end a process: only reads of it throw",
     async check({ join, spoil }) {
       const [a, b, c] = [await join(), await join(), await join()];
       const map = b.map<number>("spoilt");
       const before = await map.put("x", 0);
       await a.map("spoilt").put("leased", 1, { leased: true });
       const held = await b.mutex("spoilt").acquire();
-      // Where the engine itself tells of changes, junk is one: who watches is told so.
+      // If the engine itself reports changes, an unreadable value is one: the watch ends with an error.
       const early = c.map<number>("spoilt").watch({ after: before });
       expect((await early.next()).value).toMatchObject({ type: "put", key: "leased" });
       const reading = async (): Promise<void> => {
@@ -251,7 +252,7 @@ export const conformance: readonly Conformance[] = [
       expect(await codeOf(b.map("spoilt").get("leased"))).toBe("bad-operation");
       expect(await codeOf(c.mutex("spoilt").acquire())).toBe("bad-operation");
       await held.release();
-      await a.leave(); // From now on each who watches looks at what was leased.
+      await a.leave(); // From now on each watching process checks leased keys.
       const after = await map.put("x", 1);
       const watch = c.map<number>("spoilt").watch({ after });
       const change = watch.next();

@@ -1,4 +1,4 @@
-/** Keys that went with a session which has ended: nobody is shown them, and somebody takes them away. */
+/** Keys whose session has ended: no call returns them, and some process deletes them. */
 import { expect, test } from "vitest";
 import type { EngineMember } from "../../src/index.ts";
 import { SimulatedEngine } from "./simulated-engine.ts";
@@ -10,7 +10,7 @@ async function lease(member: EngineMember, keys: readonly string[]): Promise<voi
 const named = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, at) => `${prefix}${String(at).padStart(4, "0")}`);
 
-test("who watches hears of a key that went with its session behind a thousand that stay", async () => {
+test("a watch reports the end of a leased key after a thousand that stay", async () => {
   const engine = new SimulatedEngine(1);
   await engine.run(async () => {
     const [staying, going] = [await engine.join(), await engine.join()];
@@ -32,7 +32,7 @@ test("who watches hears of a key that went with its session behind a thousand th
   });
 });
 
-test("a range reads on behind keys whose sessions have ended, as of one revision, and takes them away", async () => {
+test("a range continues after keys whose sessions have ended, as of one revision, and deletes them", async () => {
   const engine = new SimulatedEngine(2);
   await engine.run(async () => {
     const process = { isUp: true };
@@ -49,7 +49,7 @@ test("a range reads on behind keys whose sessions have ended, as of one revision
   });
 });
 
-test("a range that reads on says that there are more, and gives as many as were wanted", async () => {
+test("a range that continues reports that there are more entries, and returns as many as requested", async () => {
   const engine = new SimulatedEngine(3);
   await engine.run(async () => {
     const process = { isUp: true };
@@ -63,7 +63,7 @@ test("a range that reads on says that there are more, and gives as many as were 
   });
 });
 
-test("a range that reads on while others write never has a part of what one change wrote", async () => {
+test("a range that continues while others write never contains a part of one change", async () => {
   const engine = new SimulatedEngine(4);
   await engine.run(async () => {
     const process = { isUp: true };
@@ -94,7 +94,7 @@ test("a range that reads on while others write never has a part of what one chan
   });
 });
 
-test("who leaves takes the keys along that went with its session", async () => {
+test("a member that leaves deletes its leased keys", async () => {
   const engine = new SimulatedEngine(5);
   await engine.run(async () => {
     const member = await engine.join();
@@ -107,7 +107,7 @@ test("who leaves takes the keys along that went with its session", async () => {
   });
 });
 
-test("a leased key is written again, by the same process and by another, and goes with the last one's session", async () => {
+test("a leased key is rewritten by the same and by another process, and is deleted with the last one's session", async () => {
   const engine = new SimulatedEngine(6);
   await engine.run(async () => {
     const [a, b] = [await engine.join(), await engine.join()];

@@ -1,4 +1,7 @@
-/** The conformance suite over members of a cluster: what engines promise is what the replicated log does. */
+/**
+ * Runs the conformance suite of engines over members of a cluster, because engines give the same guarantees as the
+ * replicated log.
+ */
 import { describe, expect, it } from "vitest";
 import { simulate } from "../../src/testing/index.ts";
 import { conformance } from "./conformance.ts";
@@ -6,7 +9,7 @@ import { asListed, triedOn } from "./exceptions.ts";
 import { outages } from "./outages.ts";
 
 describe("members of a cluster", () => {
-  it("has no engine of which an outage could be tried", () => {
+  it("has no engine to take down", () => {
     expect(triedOn("members", outages)).toEqual([]);
   });
 
@@ -17,7 +20,7 @@ describe("members of a cluster", () => {
       joined += 1;
       return Promise.resolve(world.member(joined));
     };
-    const spoil = () => Promise.reject(new Error("nothing writes past members"));
+    const spoil = () => Promise.reject(new Error("other programs cannot write to members"));
     await world.run(() => asListed("members", name, check({ join, spoil })));
   });
 });

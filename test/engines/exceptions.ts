@@ -1,17 +1,17 @@
-/** What an engine cannot do of what is promised, and why: docs/engines/promises.md shows the same table. */
+/** The guarantees that an engine does not give, and why. docs/reference/engines.md shows the same table. */
 import { expect } from "vitest";
 import { outages } from "./outages.ts";
 import { restores } from "./restores.ts";
 
-/** They are killed, paused and cut off from each other by tests of their own. */
-const NO_ENGINE = "no engine to be away from";
-const OWN_BACKUPS = "a cluster founded from a backup is another one";
+/** Other tests kill and pause members of a cluster, and cut them off from each other. */
+const NO_ENGINE = "does not depend on an engine";
+const OWN_BACKUPS = "a cluster created from a backup is a new cluster";
 
 export interface Exception {
   readonly engine: string;
-  /** As the conformance suite names it. */
+  /** The name in the conformance suite. */
   readonly promise: string;
-  /** What its user is told instead. Null: there is nothing to try. */
+  /** The error that the user gets instead, or null if there is nothing to test. */
   readonly error: RegExp | null;
   readonly reason: string;
 }
@@ -21,19 +21,19 @@ export const exceptions: readonly Exception[] = [
   ...restores.map(({ name }) => ({ engine: "members", promise: name, error: null, reason: OWN_BACKUPS })),
   {
     engine: "members",
-    promise: "what others have put there ends no process: it is refused where it is read",
-    error: /nothing writes past members/,
-    reason: "nothing writes past them",
+    promise: "a value from another program does not end a process: only reads of it throw",
+    error: /other programs cannot write to members/,
+    reason: "other programs cannot write to members",
   },
 ];
 
-/** All of them but those of which there is nothing to try. */
+/** All guarantees except those without a test for this engine. */
 export const triedOn = <P extends { readonly name: string }>(engine: string, all: readonly P[]): P[] =>
   all.filter(
     ({ name }) => !exceptions.some((each) => each.engine === engine && each.promise === name && each.error === null),
   );
 
-/** As it is listed that it does not. */
+/** Checks that an unsupported guarantee fails with the listed error. */
 export async function asListed(engine: string, promise: string, checked: Promise<void>): Promise<void> {
   const exception = exceptions.find((each) => each.engine === engine && each.promise === promise);
   if (exception === undefined || exception.error === null) await checked;

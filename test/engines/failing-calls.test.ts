@@ -1,8 +1,11 @@
-/** An engine that does not answer, or refuses: what callers are told, and that it is not asked for what nobody waits for. */
+/**
+ * Checks an engine that does not answer, or rejects calls. Callers get the reason, and the engine gets no more calls
+ * after a caller has given up.
+ */
 import { expect, test } from "vitest";
 import { SimulatedEngine } from "./simulated-engine.ts";
 
-test("an engine that is away is not asked any more for reads that have timed out", async () => {
+test("an unavailable engine gets no more calls for reads that have timed out", async () => {
   const engine = new SimulatedEngine(1);
   await engine.run(async () => {
     const [member, other] = [await engine.join(), await engine.join()];
@@ -24,14 +27,14 @@ test("an engine that is away is not asked any more for reads that have timed out
     await engine.sleep(5_000);
     const before = engine.calls;
     await engine.sleep(2_000);
-    expect(engine.calls - before).toBeLessThan(40); // Sessions of two are asked for, and nothing else.
+    expect(engine.calls - before).toBeLessThan(40); // Only the calls for two sessions.
     engine.isDown = false;
     await engine.sleep(1_000);
     await Promise.all([member.leave(), other.leave()]);
   });
 });
 
-test("what times out while an engine refuses says why, until it takes changes again", async () => {
+test("a call that times out while an engine rejects calls reports the reason, until the engine accepts changes again", async () => {
   const engine = new SimulatedEngine(2);
   await engine.run(async () => {
     const [member, other] = [await engine.join(), await engine.join()];
@@ -40,7 +43,7 @@ test("what times out while an engine refuses says why, until it takes changes ag
     const cause = { code: "engine-unavailable", message: "simulated: OOM command not allowed" };
     await expect(member.map("m").put("k", 1, { timeoutMs: 1_500 })).rejects.toMatchObject({
       code: "request-timeout",
-      message: `the write of "k" in the map "m" was not answered within 1500 ms: ${why}; it may have been done, or be done yet`,
+      message: `the write of "k" in the map "m" was not answered within 1500 ms: ${why}; it may have taken effect, or may still take effect`,
       cause,
     });
     await expect(member.mutex("x").acquire({ timeoutMs: 1_500 })).rejects.toMatchObject({
@@ -61,7 +64,7 @@ test("what times out while an engine refuses says why, until it takes changes ag
   });
 });
 
-test("what times out while an engine is away says so", async () => {
+test("a call that times out while an engine is unavailable reports that", async () => {
   const engine = new SimulatedEngine(3);
   await engine.run(async () => {
     const member = await engine.join({ sessionMs: 4_000 });
@@ -69,7 +72,7 @@ test("what times out while an engine is away says so", async () => {
     await engine.sleep(6_000);
     await expect(member.map("m").get("k", { timeoutMs: 3_000 })).rejects.toMatchObject({
       message:
-        'the read of "k" in the map "m" was not answered within 3000 ms: simulated does not answer; a call to simulated failed: no answer; nothing was done',
+        'the read of "k" in the map "m" was not answered within 3000 ms: simulated does not answer; a call to simulated failed: no answer; it had no effect',
     });
   });
 });

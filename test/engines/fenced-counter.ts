@@ -1,14 +1,15 @@
 /**
- * Three processes count under a lock: each reads the counter and writes one more, with its token, and what is written is taken only
- * with a token that is not lower than any before. One is killed and another started; one is paused past its session, and one cut off,
- * both between their read and their write, which comes late and has to be turned away; all connections are reset, the engine is paused,
- * killed and started again. If two had been inside at once, or a stale one had been let in, less would have been counted than written.
+ * Three processes increment a counter under a lock: each reads the counter and writes the value plus one, with its
+ * token. A write is accepted only if its token is not lower than any before. One process is killed and replaced. One is
+ * paused past its session and one is cut off, both between their read and their write, which arrives late and must be
+ * rejected. All connections are reset, and the engine is paused, killed and restarted. If two processes had held the
+ * lock at once, or a stale write had been accepted, the count would be too low.
  */
 import { guard, StaleToken } from "../../src/index.ts";
 
 export const SESSION_MS = 3_000;
 
-/** What is killed, paused and started again: one server, or the leader among several. */
+/** The process that is killed, paused and restarted: one server, or the leader among several. */
 export interface Away {
   pause(): void | Promise<void>;
   resume(): void;
@@ -16,20 +17,23 @@ export interface Away {
   start(): Promise<void>;
 }
 
-/** What is between a process and the engine. */
+/** The network between a process and the engine. */
 export interface Network {
   cut(): void;
   heal(): void;
   reset(): void;
 }
 
-/** Real, or virtual. */
+/** Real or virtual time. */
 export interface Time {
   now(): number;
   sleep(ms: number): Promise<void>;
 }
 
-/** With its token, a process reads (null), or writes; what it writes with a stale one is answered with -1. */
+/**
+ * A request of a process with its token: a read if `value` is null, otherwise a write. If the token is stale, the
+ * answer is -1.
+ */
 export interface Asked {
   readonly token: number;
   readonly value: number | null;
@@ -51,18 +55,18 @@ export interface CounterStage extends Time {
 export interface Counted {
   readonly value: number;
   readonly accepted: number;
-  /** What came with a token that was too low: of the one that was paused, and of the one that was cut off. */
+  /** The writes whose token was too low: of the paused process, and of the one that was cut off. */
   readonly stale: readonly [number, number];
   readonly kills: number;
 }
 
 interface Counting extends CountingProcess {
   stale: number;
-  /** Of its next read, which is not answered before what it is given is called. */
+  /** Called at the next read of this process, with the function that answers the read. */
   onRead: ((answer: () => void) => void) | null;
 }
 
-/** Resolves when it holds the lock and has asked what it is to write one more than. @returns what answers it. */
+/** Resolves when the process holds the lock and has read the counter. @returns the function that answers the read. */
 const inside = (counting: Counting): Promise<() => void> =>
   new Promise((resolve) => {
     counting.onRead = resolve;
@@ -122,14 +126,14 @@ export async function fencedCounter(stage: CounterStage): Promise<Counted> {
     await more();
     answerPaused();
     paused.goOn();
-    await eventually(stage, "to write what it read before its pause", () => paused.stale > 0);
+    await eventually(stage, "to write the value it read before its pause", () => paused.stale > 0);
     await more();
     const answerCutOff = await inside(cutOff);
     cutOff.network.cut();
     await sleep(1.5 * SESSION_MS);
     await more();
     answerCutOff();
-    await eventually(stage, "to write what it read before it was cut off", () => cutOff.stale > 0);
+    await eventually(stage, "to write the value it read before it was cut off", () => cutOff.stale > 0);
     cutOff.network.heal();
     await more();
     for (const { network } of all) network.reset();

@@ -1,4 +1,4 @@
-/** What is promised while the engine itself is paused, killed and started again, and while processes are cut off from it. */
+/** Guarantees while the engine is paused, killed and restarted, and while processes are cut off from it. */
 import { expect } from "vitest";
 import type { EngineMember } from "../../src/index.ts";
 import { type Away, type Counted, eventually, type Network, type Time } from "./fenced-counter.ts";
@@ -10,27 +10,30 @@ export interface Outage {
 
 export interface OutageStage extends Time {
   readonly server: Away;
-  /** Another process. */
+  /** Joins from another process. */
   join(sessionMs: number): Promise<EngineMember>;
-  /** One behind a network of its own. */
+  /** Joins from a process with its own network, which the test can cut. */
   joinBehind(sessionMs: number): Promise<{ readonly member: EngineMember; readonly network: Network }>;
-  /** Three processes, as in `fencedCounter`. */
+  /** Runs `fencedCounter` with three processes. */
   count(): Promise<Counted>;
 }
 
-/** So that none is left that was not there during a cut. */
+/** Uses every connection of the pool, so that all of them exist during the next cut. */
 async function useAllConnections(member: EngineMember): Promise<void> {
   await Promise.all(Array.from({ length: 16 }, (_, at) => member.counter(`connection ${at}`).get()));
 }
 
-/** Even if the machine stood still for a session before anybody waits for it. */
+/**
+ * Resolves when the signal is aborted. It may already be aborted, if the machine was paused for a session before this
+ * call.
+ */
 async function isOver(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
 }
 
 export const outages: readonly Outage[] = [
   {
-    name: "keeps a lock while the engine is paused, and killed and started again, for less than a session",
+    name: "keeps a lock while the engine is paused or restarted for less than a session",
     async check(stage) {
       const { server, join, sleep, now } = stage;
       const member = await join(20_000);
@@ -40,7 +43,7 @@ export const outages: readonly Outage[] = [
       await sleep(1_000);
       server.resume();
       await server.kill();
-      const killedAt = now(); // A session counts from before it was asked for, and for nine tenths.
+      const killedAt = now(); // A deadline is nine tenths of a session after the request that renewed it.
       await server.start();
       await eventually(stage, "to be confirmed", () => (held.deadline ?? 0) > killedAt + 18_000);
       expect([held.isHeld, held.token]).toEqual([true, token]);
@@ -50,7 +53,7 @@ export const outages: readonly Outage[] = [
     },
   },
   {
-    name: "ends what is held before a session can, where the engine is away for longer",
+    name: "ends grants before their session can expire if the engine is unavailable for longer",
     async check({ server, join, now }) {
       const held = await (await join(3_000)).mutex("long outage").acquire();
       const next = (await join(3_000)).mutex("long outage").acquire();
@@ -63,7 +66,7 @@ export const outages: readonly Outage[] = [
     },
   },
   {
-    name: "keeps a lock while its connections are cut for less than a session, and reset",
+    name: "keeps a lock while its connections are reset, or cut for less than a session",
     async check(stage) {
       const { join, joinBehind, sleep, now } = stage;
       const { member, network } = await joinBehind(20_000);
@@ -77,7 +80,7 @@ export const outages: readonly Outage[] = [
       await eventually(stage, "to be confirmed again", () => (held.deadline ?? 0) > healedAt + 18_000);
       network.reset();
       const resetAt = now();
-      await eventually(stage, "to be confirmed anew", () => (held.deadline ?? 0) > resetAt + 18_000);
+      await eventually(stage, "to be confirmed once more", () => (held.deadline ?? 0) > resetAt + 18_000);
       expect([held.isHeld, held.token]).toEqual([true, token]);
       const next = (await join(20_000)).mutex("cut").acquire();
       await held.release();
@@ -85,7 +88,7 @@ export const outages: readonly Outage[] = [
     },
   },
   {
-    name: "ends what is held before others get it, where a process is cut off for longer, and has it again afterwards",
+    name: "ends grants before others acquire them if a process is cut off for longer, and lets it acquire them again afterwards",
     async check({ join, joinBehind, now }) {
       const { member: cutOff, network } = await joinBehind(3_000);
       const other = await join(3_000);
@@ -106,7 +109,7 @@ export const outages: readonly Outage[] = [
     },
   },
   {
-    name: "loses and doubles no increment, and takes no stale token, while processes and the engine are killed, paused and cut off from each other",
+    name: "neither loses nor repeats an increment nor accepts a stale token while processes and the engine are killed, paused and partitioned",
     async check({ count }) {
       const { value, accepted, stale, kills } = await count();
       expect(value).toBe(accepted);

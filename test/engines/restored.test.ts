@@ -1,4 +1,7 @@
-/** The recipes over an engine that was restored to an earlier state, in virtual time: the reasons that callers get, and rare cases. */
+/**
+ * Checks the recipes over an engine that was restored to an earlier state, in virtual time: the reasons that callers
+ * get, and rare cases.
+ */
 import { expect, test } from "vitest";
 import type { Service } from "../../src/cluster/services/state/service.ts";
 import { type EngineMember, guard } from "../../src/index.ts";
@@ -10,7 +13,7 @@ async function put(member: EngineMember, count: number): Promise<void> {
   for (let at = 0; at < count; at++) await member.map("m").put("k", at);
 }
 
-test("grants, leaderships and watches that end because of a restore say so", async () => {
+test("grants, leaderships and watches that end because of a restore report that reason", async () => {
   const engine = new SimulatedEngine(1);
   await engine.run(async () => {
     const member = await engine.join();
@@ -59,7 +62,7 @@ test("a session of the backup is over once one renewal of it is answered, and no
   });
 });
 
-test("a process that holds and watches nothing has another session a third of one after a restore", async () => {
+test("a process without grants and watches gets a new session a third of a session after a restore", async () => {
   const engine = new SimulatedEngine(6);
   await engine.run(async () => {
     const member = await engine.join({ sessionMs: 30_000 });
@@ -92,7 +95,7 @@ test("a restore that lost one change is detected by the change that gets its rev
   });
 });
 
-test("a holder whose grant a fail-over lost finds that out, though its session lives and others have written more than was lost", async () => {
+test("a holder learns that a fail-over lost its grant, even if its session survived and others have written more than was lost", async () => {
   const engine = new SimulatedEngine(3);
   await engine.run(async () => {
     const process = { isUp: true, isCutOff: false };
@@ -105,12 +108,12 @@ test("a holder whose grant a fail-over lost finds that out, though its session l
     await put(b, 20);
     process.isCutOff = false;
     const next = await b.mutex("m").acquire();
-    await engine.sleep(5_000); // Half of a session, of which a third is between two looks.
+    await engine.sleep(5_000); // Half of a session. Members check every third of one.
     expect([held.isHeld, next.isHeld]).toEqual([false, true]);
   });
 });
 
-test("a process that saw nothing of what a restore lost gets its next lock in a new session, once another has detected it", async () => {
+test("a process that did not notice a restore gets its next lock in a new session, once another process has detected the restore", async () => {
   const engine = new SimulatedEngine(4);
   await engine.run(async () => {
     const [a, b] = [await engine.join(), await engine.join()];
@@ -142,7 +145,7 @@ test("a process that joins after a restore gets higher tokens, also after severa
   });
 });
 
-/** Three processes take a lock in turn; the engine loses what it did in the last seconds, again and again. */
+/** Three processes take turns with a lock, while the engine repeatedly loses the last seconds of changes. */
 async function tokens(seed: number): Promise<{ granted: number; restores: number }> {
   const engine = new SimulatedEngine(seed);
   const draw = engine.random;
@@ -155,7 +158,7 @@ async function tokens(seed: number): Promise<{ granted: number; restores: number
     const work = members.map(async (member) => {
       while (!isOver) {
         const lock = await member.mutex("m").acquire();
-        accept(lock.token); // Throws for a token that is lower than one before.
+        accept(lock.token); // Throws if a token is lower than one before.
         granted += 1;
         await engine.sleep(draw.between(0, 200));
         await lock.release();
@@ -177,7 +180,7 @@ async function tokens(seed: number): Promise<{ granted: number; restores: number
   return { granted, restores };
 }
 
-test.each([21, 22])("tokens grow over restores at random: seed %i", async (seed) => {
+test.each([21, 22])("tokens grow over random restores: seed %i", async (seed) => {
   const { granted, restores } = await tokens(seed);
   expect(restores).toBe(5);
   expect(granted).toBeGreaterThan(50);

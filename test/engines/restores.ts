@@ -1,4 +1,4 @@
-/** What an engine guarantees when its server comes back from an older backup, so that the last changes are lost. */
+/** The guarantees of an engine whose server is restored from an older backup, so that the last changes are lost. */
 import { expect } from "vitest";
 import type { EngineMember } from "../../src/index.ts";
 import { eventually, type Network, type Time } from "./fenced-counter.ts";
@@ -9,12 +9,12 @@ export interface Restore {
 }
 
 export interface RestoreStage extends Time {
-  /** Another process. */
+  /** Joins from another process. */
   join(sessionMs: number): Promise<EngineMember>;
-  /** A process with its own network. */
+  /** Joins from a process with its own network, which the test can cut. */
   joinBehind(sessionMs: number): Promise<{ readonly member: EngineMember; readonly network: Network }>;
   backUp(): Promise<void>;
-  /** The server has the state of the last backup again. */
+  /** Restores the server to the last backup. */
   restore(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ const SOON = { timeoutMs: 60_000 } as const;
 
 interface Reading {
   readonly seen: unknown[];
-  /** The code of the error that ended it; null while it runs. */
+  /** The error that ended the watch, or null while it runs. */
   readonly error: { readonly code: unknown } | null;
 }
 
@@ -66,7 +66,7 @@ const upTo = (last: number): number[] => Array.from({ length: last }, (_, at) =>
 
 export const restores: readonly Restore[] = [
   {
-    name: "ends watches with `compacted` when its server comes back from a backup",
+    name: "ends watches with `compacted` when the server is restored from a backup",
     async check(stage) {
       const { join, backUp, restore } = stage;
       const [a, b] = [await join(SESSION_MS), await join(SESSION_MS)];
@@ -112,7 +112,7 @@ export const restores: readonly Restore[] = [
     },
   },
   {
-    name: "ends what a session holds at the first answer after a restore, and grants it with a higher token",
+    name: "ends the grants of a session at the first answer after a restore, and grants them again with a higher token",
     async check(stage) {
       const { join, backUp, restore } = stage;
       const [a, b] = [await join(SESSION_MS), await join(SESSION_MS)];
@@ -123,10 +123,10 @@ export const restores: readonly Restore[] = [
       await putAll(a, "m3", 1, 20);
       await restore();
       const next = b.mutex("l3").acquire(SOON);
-      await eventually(stage, "to lose what was held", () => !held.isHeld && !permit.isHeld);
+      await eventually(stage, "to lose its grants", () => !held.isHeld && !permit.isHeld);
       expect(held.signal.reason).toMatchObject({ code: "grant-lost" });
       const tokens = [held.token, (await next).token];
-      await (await next).release(); // Unless that was lost with the session, too.
+      await (await next).release(); // This grant may have been lost with its session, too.
       for (const member of [a, b]) await member.mutex("l3").use(({ token }) => void tokens.push(token), SOON);
       expect(tokens).toEqual([...new Set(tokens)].sort((x, y) => x - y));
       expect((await b.semaphore("s3", { permits: 1 }).acquire(SOON)).token).toBeGreaterThan(permit.token);
@@ -159,7 +159,7 @@ export const restores: readonly Restore[] = [
       const next = await (others[0] as EngineMember).mutex("l5").acquire(SOON);
       network.heal();
       network.reset();
-      await eventually(stage, "to lose what was held", () => !held.isHeld);
+      await eventually(stage, "to lose its grants", () => !held.isHeld);
       expect([next.isHeld, next.token > held.token]).toEqual([true, true]);
     },
   },
@@ -172,7 +172,7 @@ export const restores: readonly Restore[] = [
       await backUp();
       const terms: { readonly of: string; readonly token: number; readonly signal: AbortSignal }[] = [];
       const over = new AbortController();
-      /** It is aborted at the end, or its member leaves after a check that failed. */
+      /** Leads until the end of the check. If the check fails, the member leaves. */
       const lead = (member: EngineMember, of: string): Promise<void> =>
         member
           .election("chief")

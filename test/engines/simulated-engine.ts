@@ -1,4 +1,7 @@
-/** An engine in virtual time: its answers are late, get lost, or find it restarted; sessions run out by its own clock. */
+/**
+ * An engine in virtual time. Its answers are delayed or lost, or it restarts before it answers. Sessions expire by the
+ * engine's own clock.
+ */
 import { random as seededRandom } from "../../src/core/random.ts";
 import { joinStore } from "../../src/engines/engine-member.ts";
 import {
@@ -17,17 +20,20 @@ import type { Platform, Timer } from "../../src/runtime/platform/platform.ts";
 import { type Due, VirtualTime } from "../../src/testing/virtual-time.ts";
 
 export interface SimulatedFaults {
-  /** Of calls: not heard by the engine, and done without an answer. */
+  /** The fractions of calls whose request is lost, and whose answer is lost. */
   readonly unheard: number;
   readonly unanswered: number;
   readonly delayMs: readonly [number, number];
 }
 
-/** A process: one that is not up hears and does nothing, and its timers wait. What it says and is told is lost while it is cut off. */
+/**
+ * A process. While it is paused, it neither receives nor sends, and its timers wait. While it is cut off, its messages
+ * and their answers are lost.
+ */
 export interface SimulatedProcess {
   isUp: boolean;
   isCutOff?: boolean;
-  /** How often its connections were reset, each of which takes with it what was under way. */
+  /** How often its connections were reset. Each reset loses the pending calls. */
   resets?: number;
 }
 
@@ -46,11 +52,11 @@ class Own implements Timer {
 
 export class SimulatedEngine {
   faults = CALM;
-  /** Does not answer, and hears nothing. */
+  /** Whether the engine is down, so that it neither receives nor answers. */
   isDown = false;
-  /** What it says to changes of keys, none of which it makes. */
+  /** The error for all changes of keys, or null to apply them. */
   refusal: string | null = null;
-  /** That it was asked. */
+  /** The number of calls. */
   calls = 0;
   readonly time = new VirtualTime();
   readonly random;
@@ -80,18 +86,18 @@ export class SimulatedEngine {
     return joinStore(this.#platform(process), () => Promise.resolve(this.#store(process)), { engine, ...options });
   }
 
-  /** All sessions end, as after an engine was restarted that does not keep them. */
+  /** Ends all sessions, as after a restart of an engine that does not store them. */
   forgetSessions(): void {
     this.#sessions.clear();
   }
 
-  /** @returns a copy of the state, for `restore`. */
+  /** @returns a copy of the state for `restore` */
   backUp() {
     const [entries, changes] = [new Map(this.#entries), [...this.#changes]];
     return { revision: this.#revision, entries, changes, sessions: new Map(this.#sessions) };
   }
 
-  /** The state is the one of a backup again. As in etcd, each session of it gets its whole time from now on. */
+  /** Restores the state of a backup. As in etcd, each session gets its whole time to live from now on. */
   restore({ revision, entries, changes, sessions }: ReturnType<SimulatedEngine["backUp"]>): void {
     this.#revision = revision;
     this.#entries = new Map(entries);
@@ -101,12 +107,12 @@ export class SimulatedEngine {
     );
   }
 
-  /** What is kept, also of sessions that have ended. */
+  /** The stored keys, including keys of ended sessions. */
   keys(prefix: string): string[] {
     return [...this.#entries.keys()].filter((key) => key.startsWith(prefix));
   }
 
-  /** Writes past Coterie. */
+  /** Writes to the engine directly. */
   spoil(key: string, value: string): Promise<void> {
     this.#commit([], [{ key, value }]);
     return Promise.resolve();

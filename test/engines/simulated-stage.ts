@@ -1,4 +1,4 @@
-/** The simulated engine, and processes in the same virtual time, as the suites ask for them. */
+/** The simulated engine, and processes in the same virtual time, with the interface that the suites need. */
 import type { EngineMember } from "../../src/index.ts";
 import { type Away, type CounterStage, fencedCounter, type Network, SESSION_MS } from "./fenced-counter.ts";
 import type { OutageStage } from "./outages.ts";
@@ -74,7 +74,7 @@ export function simulatedStage(engine: SimulatedEngine): OutageStage & RestoreSt
   };
 }
 
-/** As `real/counting-process.ts` does. */
+/** Counts like `real/counting-process.ts`. */
 async function count(
   engine: SimulatedEngine,
   member: EngineMember,

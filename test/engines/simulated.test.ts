@@ -1,4 +1,4 @@
-/** The recipes over an engine in virtual time: what is promised, and faults at random. */
+/** The recipes over an engine in virtual time: their guarantees, and random faults. */
 import { describe, expect, it, test } from "vitest";
 import { type Grant, guard } from "../../src/index.ts";
 import { conformance } from "./conformance.ts";
@@ -26,7 +26,7 @@ describe("the simulated engine", () => {
   });
 });
 
-test("the engine is away for less than a session: what is held is kept", async () => {
+test("an engine that is unavailable for less than a session: grants are kept", async () => {
   const engine = new SimulatedEngine(2);
   await engine.run(async () => {
     const member = await engine.join();
@@ -39,7 +39,7 @@ test("the engine is away for less than a session: what is held is kept", async (
   });
 });
 
-test("the engine is away for longer: what is held is lost before a session can end, and had again afterwards", async () => {
+test("an engine that is unavailable for longer: grants are lost before a session can end, and acquired again afterwards", async () => {
   const engine = new SimulatedEngine(3);
   await engine.run(async () => {
     const [a, b] = [await engine.join(), await engine.join()];
@@ -55,19 +55,19 @@ test("the engine is away for longer: what is held is lost before a session can e
   });
 });
 
-test("an engine that is away from the first: who joins is told why", async () => {
+test("an engine that is unavailable from the start: join() rejects with the reason", async () => {
   const engine = new SimulatedEngine(5);
   engine.isDown = true;
   await engine.run(async () => {
     await expect(engine.join({ timeoutMs: 3_000 })).rejects.toMatchObject({
       code: "no-endpoint",
-      message: "simulated gave no session within 3000 ms: no answer",
+      message: "simulated did not open a session within 3000 ms: no answer",
       cause: { code: "engine-unavailable", message: "simulated: no answer" },
     });
   });
 });
 
-test("an engine that forgets its sessions: they are lost knowingly, and nobody hangs", async () => {
+test("an engine that loses its sessions: holders learn of it, and no call hangs", async () => {
   const engine = new SimulatedEngine(4);
   await engine.run(async () => {
     const [a, b] = [await engine.join(), await engine.join()];
@@ -80,7 +80,7 @@ test("an engine that forgets its sessions: they are lost knowingly, and nobody h
   });
 });
 
-test("who watches is told of what came before something that cannot be read, and then of that; others go on", async () => {
+test("a watch reports the changes before an unreadable value, and then that value; other watches continue", async () => {
   const engine = new SimulatedEngine(6);
   await engine.run(async () => {
     const member = await engine.join();
@@ -106,7 +106,10 @@ test("who watches is told of what came before something that cannot be read, and
   });
 });
 
-/** Three processes count under a lock that a guard looks at, while they and the engine are paused and answers get lost. */
+/**
+ * Three processes increment a counter under a lock with a guard, while processes and engine are paused and answers are
+ * lost.
+ */
 async function fencedCounter(seed: number): Promise<{ count: number; stale: number }> {
   const engine = new SimulatedEngine(seed);
   const draw = engine.random;
@@ -157,11 +160,11 @@ async function fencedCounter(seed: number): Promise<{ count: number; stale: numb
   return { count, stale };
 }
 
-test.each([11, 12, 13])("faults at random never let two hold a lock: seed %i", async (seed) => {
+test.each([11, 12, 13])("random faults never let two hold a lock: seed %i", async (seed) => {
   expect((await fencedCounter(seed)).count).toBeGreaterThan(20);
 });
 
-test("increments whose answers get lost are done once, or said to be unknown", async () => {
+test("increments whose answers are lost are applied once, or reported as unknown", async () => {
   const engine = new SimulatedEngine(5);
   await engine.run(async () => {
     const members = [await engine.join(), await engine.join()];

@@ -1,4 +1,4 @@
-/** The table of docs/engines/promises.md: what the suites try of each engine, which they find in the same lists. `COTERIE_WRITE_PAGE=1` writes it anew. */
+/** The table of docs/reference/engines.md, generated from the lists of the suites. `COTERIE_WRITE_PAGE=1` writes it. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { outages } from "./outages.ts";
 import { realEngines } from "./real/engines.ts";
 import { restores } from "./restores.ts";
 
-const file = fileURLToPath(new URL("../../docs/engines/promises.md", import.meta.url));
+const file = fileURLToPath(new URL("../../docs/reference/engines.md", import.meta.url));
 const PLACE = /(?<=<!-- conformance -->\n\n).*?(?=\n\n<!-- \/conformance -->)/s;
 
 const columns = [
@@ -20,7 +20,7 @@ const tried = [...conformance, ...outages, ...restores];
 
 function table(): string {
   const rows = tried.map(({ name }) => [name, ...columns.map((each) => cell(each.name, name))]);
-  const head = ["", ...columns.map(({ title }) => title)];
+  const head = ["Guarantee", ...columns.map(({ title }) => title)];
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
@@ -29,7 +29,7 @@ function cell(engine: string, promise: string): string {
   return exception === undefined ? "passes" : exception.reason;
 }
 
-test("docs/engines/promises.md says what each engine passes", () => {
+test("docs/reference/engines.md lists the guarantees of each engine", () => {
   const page = readFileSync(file, "utf8");
   expect(page).toMatch(PLACE);
   const written = page.replace(PLACE, table());
@@ -37,7 +37,7 @@ test("docs/engines/promises.md says what each engine passes", () => {
   expect(readFileSync(file, "utf8")).toBe(written);
 });
 
-test("exceptions are of tried and engines that there are", () => {
+test("exceptions refer to existing tests and engines", () => {
   for (const { engine, promise } of exceptions) {
     expect(tried.map(({ name }) => name)).toContain(promise);
     expect(columns.map(({ name }) => name)).toContain(engine);

@@ -1,9 +1,9 @@
-/** Who holds a lock of an engine and who waits for it, as all processes see it. */
+/** The holder and the waiters of an engine's lock, as all processes see them. */
 import { expect, test } from "vitest";
 import type { Service } from "../../src/cluster/services/state/service.ts";
 import { SimulatedEngine } from "./simulated-engine.ts";
 
-test("who waited and has gone does not count", async () => {
+test("a disconnected waiter does not count", async () => {
   const engine = new SimulatedEngine(1);
   await engine.run(async () => {
     const process = { isUp: true };
@@ -20,7 +20,7 @@ test("who waited and has gone does not count", async () => {
     expect(await waiting()).toBe(2);
     process.isUp = false;
     await engine.sleep(3_000);
-    holding.isUp = false; // Who holds it would strike out those who have gone.
+    holding.isUp = false; // A running holder would delete the entries of disconnected waiters.
     await engine.sleep(7_500);
     expect(await waiting()).toBe(0);
     holding.isUp = true;

@@ -1,4 +1,4 @@
-/** A folder with a journal, for tests: opened, closed, crashed, and damaged by hand. */
+/** A folder with a journal for tests, which can be opened, closed, crashed, and damaged by hand. */
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ export class JournalFolder {
     return this.#closing(await openJournal(at, { platform: realPlatform, owner: "me", log, onFailure, ...options }));
   }
 
-  /** Opens, takes a slot, does something and closes. Returns what the slot holds in the end. */
+  /** Opens the journal, takes a slot, runs `act` and closes. Returns the final contents of the slot. */
   async session(act: (slot: Slot<Note>) => unknown = () => {}, options?: Partial<JournalOptions>) {
     const journal = await this.open(options);
     const slot = journal.slot("notes", noteShape);
@@ -42,7 +42,7 @@ export class JournalFolder {
     return records;
   }
 
-  /** A session that ends in a crash: the file stays as it is when `act` has ended. */
+  /** Runs a session that ends in a crash. The file keeps the contents that it has when `act` ends. */
   async crash(act: (slot: Slot<Note>) => unknown): Promise<void> {
     const copy = join(this.path, "crashed");
     await this.session(async (slot) => {
@@ -65,7 +65,7 @@ export class JournalFolder {
   }
 }
 
-/** To be called once in a test file: a new folder for every test. */
+/** Call once per test file. Creates a new folder for every test. */
 export function journalFolder(): JournalFolder {
   const folder = new JournalFolder();
   beforeEach(() => {

@@ -1,4 +1,4 @@
-/** A journal that lasts as long as its process, for tests. */
+/** A journal for tests that lasts as long as its process. */
 import { InvariantViolation, UsageError, unexpected } from "../../src/core/errors.ts";
 import { slotReplacedBy } from "../../src/core/journal-slots.ts";
 import { clone } from "../../src/core/plain.ts";
@@ -9,8 +9,7 @@ export function memoryJournal(kept = new Map<string, unknown[]>()): Journal {
   const taken = new Set<string>();
   return {
     slot<R>(name: string, shape: Shape<R>) {
-      if (taken.has(name))
-        throw new UsageError("slot-taken", unexpected("the slot of the journal", "one that nobody has taken", name));
+      if (taken.has(name)) throw new UsageError("slot-taken", unexpected("the journal slot", "unused", name));
       taken.add(name);
       const records = (kept.get(name) ?? []) as R[];
       kept.set(name, records);

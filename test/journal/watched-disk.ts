@@ -1,9 +1,9 @@
-/** The machine's disk for tests that look at what a journal does with it, or do something else in its place. */
+/** The machine's disk for tests that observe or replace the operations of a journal. */
 import { vi } from "vitest";
 import type { Disk, DiskFile } from "../../src/runtime/platform/platform.ts";
 import { realPlatform } from "../../src/runtime/platform/real.ts";
 
-/** Its files call the mock as they are to do one thing; it does that, unless told otherwise. */
+/** Returns a disk whose files call the mock for one operation. By default, the mock performs the operation. */
 export function watchedDisk(method: "write" | "writeDurably" | "datasync" | "sync") {
   const asked = vi.fn((act: () => Promise<void>) => act());
   const watched = (file: DiskFile): DiskFile => ({

@@ -1,12 +1,12 @@
-/** A TCP proxy whose connections can be broken: what is on its way is lost, as where a cable is pulled. */
+/** A TCP proxy whose connections can be broken. Data in transit is lost, as when a cable is unplugged. */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 export interface BreakingProxy {
-  /** How many connections lead through it now. */
+  /** The number of open connections through the proxy. */
   readonly connections: number;
-  /** Breaks every connection, both ways. */
+  /** Breaks every connection in both directions. */
   breakAll(): void;
-  /** Stops reading from the side that dialled, or goes on. */
+  /** Stops or resumes reading from the end that dialed. */
   pause(paused: boolean): void;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** A connection to a transport that sends just what the test says, and writes down what comes back. */
+/** A connection to a transport. It sends exactly the bytes that the test provides, and records the answers. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import {
@@ -22,7 +22,7 @@ import type { Identity } from "../../src/runtime/transport/identity.ts";
 import { codecOf, Reader, Writer } from "../../src/runtime/wire.ts";
 import { numbered, numberedShape } from "./transport-under-test.ts";
 
-/** Of a member of the group that most tests have, without a journal. */
+/** The identity of a member in the default group, without a journal. */
 export const identityOf = (change: Partial<Identity> = {}): Identity => ({
   group: "0, 1, 2",
   journal: "",
@@ -46,7 +46,7 @@ export const helloOf = (from: number, to: number, change: Partial<Hello> = {}): 
 
 const codec = codecOf(numberedShape);
 
-/** A frame of messages whose values are their numbers, beginning with `first`. */
+/** Returns a frame of messages whose values are consecutive numbers, starting with `first`. */
 export function messagesFrame(first: number, count = 1): Buffer {
   const into = new Writer();
   openFrame(into, FRAME.messages);
@@ -64,7 +64,7 @@ type Answer =
 export class Caller {
   readonly answers: Answer[] = [];
   readonly closed: Promise<void>;
-  /** Whether a probe is answered, as a living process does. */
+  /** Whether it answers probes, as a live process would. */
   provesAlive = true;
   #waiting: (() => void)[] = [];
 
@@ -72,7 +72,7 @@ export class Caller {
     const feed = frameSplitter(
       () => 4_096,
       (kind, body) => {
-        // The body is valid during this call only.
+        // The body is valid only during this call.
         this.#take(kind, new Reader(Buffer.from(body.buffer.subarray(body.position, body.end))));
         return true;
       },
@@ -89,7 +89,7 @@ export class Caller {
     return caller;
   }
 
-  /** Calls and says hello; resolves with the answer, or null if the connection was closed without one. */
+  /** Connects and sends a hello. Resolves with the answer, or with null if the connection closes without one. */
   static async greeting(port: number, hello: Hello): Promise<{ caller: Caller; answer: Answer | null }> {
     const caller = await Caller.to(port);
     caller.send(helloCodec.frame(hello));
@@ -100,7 +100,7 @@ export class Caller {
     this.socket.write(bytes);
   }
 
-  /** The first answer of one of these kinds, as soon as it is there; null if the connection closes without one. */
+  /** Resolves with the first answer of one of these kinds, or with null if the connection closes without one. */
   async answer<K extends Answer["kind"]>(...kinds: K[]): Promise<Extract<Answer, { kind: K }> | null> {
     for (;;) {
       const found = this.answers.find(({ kind }) => (kinds as string[]).includes(kind));

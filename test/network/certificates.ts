@@ -1,13 +1,13 @@
-/** Certificates made on the spot: an authority, and members' certificates that it signs. */
+/** Creates certificates for a test: an authority, and members' certificates signed by it. */
 import { issue, makeAuthority } from "../../src/cluster/certificates.ts";
 import type { TlsMaterial } from "../../src/runtime/platform/platform.ts";
 
 export interface Authority {
   readonly cert: string;
-  /** A certificate for these DNS names, with its key, valid for a day. */
+  /** Issues a certificate for these DNS names that is valid for one day. Resolves with the certificate and its key. */
   issue(...names: string[]): Promise<TlsMaterial>;
   issueFor(days: number, ...names: string[]): Promise<TlsMaterial>;
-  /** One that was valid for a day so many days ago. */
+  /** Issues a certificate that was valid for one day, `daysAgo` days ago. */
   issueEarlier(daysAgo: number, ...names: string[]): Promise<TlsMaterial>;
 }
 

@@ -1,11 +1,14 @@
-/** What a test opens is closed when it ends, the latest first, whether it passed or not. */
+/**
+ * Closes resources when their test ends, whether it passed or failed. The most recently opened resource is closed
+ * first.
+ */
 import { afterEach } from "vitest";
 
 interface Closing {
   close(): unknown;
 }
 
-/** To be called once in a test file. */
+/** Call this once per test file. */
 export function closedAfterEach(): <T extends Closing>(opened: T) => T {
   const open: Closing[] = [];
   afterEach(async () => {

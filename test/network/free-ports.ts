@@ -1,7 +1,7 @@
 /**
- * Ports of this machine that nobody listens on, below the range from which the system draws those of dialers and that of
- * `coterie up --port 0`. Between finding a port and listening on it, and while its member is down, nobody else finds it: files that
- * run at once draw from ranges of their own, and on Linux tests of other checkouts see that it is claimed.
+ * Finds unused ports on this machine, below the ranges used for the system's outgoing connections and for
+ * `coterie up --port 0`. No other test takes such a port before its member listens on it, or while its member is
+ * stopped: concurrent test files have separate ranges, and on Linux, tests from other checkouts can see the claim.
  */
 import { createServer, type Server } from "node:net";
 
@@ -10,10 +10,10 @@ const PORTS_EACH = 600;
 const RANGES = 8;
 export const END = FIRST + RANGES * PORTS_EACH;
 
-/** `fetch` asks nothing of these ports, whoever listens there: "bad port" of the fetch standard. */
+/** Ports that `fetch` rejects without connecting ("bad port" in the fetch standard). */
 export const REFUSED_BY_FETCH = new Set([5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697]);
 
-/** Vitest numbers the workers that run at once from 1 on. */
+/** Vitest numbers concurrent workers starting from 1. */
 const range = (Number(process.env.VITEST_POOL_ID ?? 1) - 1) % RANGES;
 const first = FIRST + range * PORTS_EACH;
 let next = Math.floor(Math.random() * PORTS_EACH);
@@ -22,14 +22,17 @@ export async function freePorts(count: number): Promise<number[]> {
   const found: number[] = [];
   for (let tried = 0; found.length < count && tried < PORTS_EACH; tried++) {
     next = (next + 1) % PORTS_EACH;
-    const port = first + next; // Others may go on from there meanwhile.
+    const port = first + next; // Concurrent calls may advance `next`.
     if (!REFUSED_BY_FETCH.has(port) && (await isClaimed(port)) && (await isFree(port))) found.push(port);
   }
   if (found.length === count) return found;
   throw new Error(`expected ${count} free ports from ${first} to ${first + PORTS_EACH - 1}, got ${found.length}`);
 }
 
-/** A port, and others so far from it: all of them free, and nobody else's. */
+/**
+ * Returns a port such that the port itself and the ports at these offsets are free, and claims all of them for this
+ * process.
+ */
 export async function freePortWith(offsets: readonly number[]): Promise<number> {
   for (let tried = 0; tried < PORTS_EACH; tried++) {
     const [port] = (await freePorts(1)) as [number];
@@ -42,7 +45,7 @@ export async function freePortWith(offsets: readonly number[]): Promise<number> 
   throw new Error(`expected a free port with others at ${offsets.join(", ")} from it, got none`);
 }
 
-/** A program on free ports of this machine instead of those that are written in it, which others may use as well. */
+/** Replaces the ports in a program with free ones, because the original ports may be in use. */
 export async function onFreePorts(program: string): Promise<string> {
   const written = [...new Set([...program.matchAll(/127\.0\.0\.1:([1-9]\d*)/g)].map(([, port]) => port as string))];
   const ports = await freePorts(written.length);
@@ -60,13 +63,19 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** Of this process, oldest first: more than any test needs at once, and so few that several runs have room. */
+/**
+ * The ports claimed by this process, oldest first. The limit is higher than the number that any test needs at once, and
+ * low enough for several test runs.
+ */
 const reservations = new Map<number, Server>();
 const MAX_RESERVATIONS = 64;
 
 export const claimOf = (port: number): string => `\0coterie-test-port-${port}`;
 
-/** Whether this process has claimed the port: a name of which the kernel knows one owner, for as long as that process lives. */
+/**
+ * Resolves with whether this process could claim the port. The kernel ensures that a name has a single owner for as
+ * long as that process lives.
+ */
 async function isClaimed(port: number): Promise<boolean> {
   if (process.platform !== "linux") return true;
   const claim = reservations.get(port) ?? (await listening(claimOf(port)));

@@ -1,6 +1,6 @@
-/** The size of the heap without what nobody needs any more. */
+/** Measures the heap size after garbage collection. */
 export function heapUsedBytes(): number {
-  // By a flag of the test processes: V8 does not promise to survive flags that change while it runs.
+  // This needs a flag when the test process starts, because V8 may fail if flags are changed at run time.
   if (globalThis.gc === undefined)
     throw new Error("expected a process with --expose-gc, as vitest.config.ts starts them");
   globalThis.gc();

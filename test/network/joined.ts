@@ -1,4 +1,7 @@
-/** Members of one cluster, all in this process, each with a folder of its own; gone when the test ends. */
+/**
+ * Starts members of a cluster in this process, each with its own folder. They are stopped and their folders removed
+ * when the test ends.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
@@ -10,14 +13,14 @@ import { freePorts } from "./free-ports.ts";
 
 export interface Cluster {
   readonly members: Readonly<Record<number, string>>;
-  /** Starts member `id`, 1 and up, or starts it again. */
+  /** Starts or restarts a member. Ids start at 1. */
   start(id: number, options?: Partial<JoinOptions>): Promise<Member>;
-  /** All that members have logged. */
+  /** All of the members' log lines. */
   readonly lines: string[];
   close(): Promise<void>;
 }
 
-/** @param options for all members; a `dataDir` of its own is made for each, unless it is said to be undefined. */
+/** @param options options for all members. Each member gets its own `dataDir`, unless `dataDir` is set to undefined. */
 export async function cluster(size: number, options: Partial<JoinOptions> = {}): Promise<Cluster> {
   const ports = await freePorts(size);
   const members = Object.fromEntries(ports.map((port, index) => [index + 1, `127.0.0.1:${port}`]));
@@ -44,7 +47,7 @@ export async function cluster(size: number, options: Partial<JoinOptions> = {}):
 export const startAll = ({ members, start }: Cluster): Promise<Member[]> =>
   Promise.all(Object.keys(members).map((id) => start(Number(id))));
 
-/** The first start of a cluster, which needs all its members; from then on some are enough. */
+/** Starts all members once. The first start of a cluster needs all of them; after that, a majority is enough. */
 export async function meetOnce({ members, start }: Cluster): Promise<void> {
   const alone = { multicast: undefined, admin: undefined };
   const all = await Promise.all(Object.keys(members).map((id) => start(Number(id), alone)));

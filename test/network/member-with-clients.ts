@@ -1,4 +1,4 @@
-/** A cluster of one in this process that serves clients, with tokens for each role. */
+/** A single-member cluster in this process that serves clients, with a token for each role. */
 import { createHash } from "node:crypto";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { freePorts } from "./free-ports.ts";
 
 const sha256 = (token: string): string => createHash("sha256").update(token).digest("hex");
 
-/** Tokens are called as their roles are. */
+/** Writes the roles file. Each token has the name of its role. */
 export function writeRoles(file: string, tokens: Readonly<Record<string, string>>): string {
   const list = Object.entries(tokens).map(([token, role]) => ({ name: token, role, sha256: sha256(token) }));
   writeFileSync(file, JSON.stringify({ tokens: list }));
@@ -21,7 +21,7 @@ export function writeRoles(file: string, tokens: Readonly<Record<string, string>
 export interface Serving {
   readonly member: Member;
   readonly url: string;
-  /** Of its own. */
+  /** The member's folder. */
   readonly folder: string;
 }
 

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { expectNothingLeft, handlesAtRest } from "./open-handles.ts";
 
-test("a server is waited for that closes after a timer which ran before has fired", async () => {
+test("waits for a server that closes after the timer of an earlier test has fired", async () => {
   const timer = setTimeout(() => {}, 60_000);
   const before = await handlesAtRest();
   const server = createServer().listen(0, "127.0.0.1");

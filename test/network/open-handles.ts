@@ -1,18 +1,18 @@
-/** What keeps this process busy with the network: to be equal before and after what a test opened. */
+/** Compares this process's open network handles before and after a test. They must be the same. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { PATIENCE_MS } from "../patience.ts";
 
 const LOOK_EVERY_MS = 5;
 
-/** What is open besides sockets, once those of earlier tests have closed. */
+/** Resolves with the open handles other than sockets, once the handles of earlier tests have been closed. */
 export async function handlesAtRest(): Promise<string[]> {
   await settled(() => sockets().length === 0);
   expect(sockets()).toEqual([]);
   return busy();
 }
 
-/** Resolves once nothing is open that is not in `before`, by number of each kind. */
+/** Resolves when there are not more open handles of any kind than in `before`. */
 export async function expectNothingLeft(before: readonly string[]): Promise<void> {
   await settled(() => openedSince(before).length === 0);
   expect(openedSince(before)).toEqual([]);
@@ -22,7 +22,10 @@ const busy = (): string[] => process.getActiveResourcesInfo().filter((name) => /
 
 const sockets = (): string[] => busy().filter((name) => name !== "Timeout");
 
-/** What is open and has no equal in `before`: one that closed makes no room for one of another kind. */
+/**
+ * Returns the open handles that are not in `before`. A closed handle does not make up for a new one of a different
+ * kind.
+ */
 function openedSince(before: readonly string[]): string[] {
   const opened = busy();
   for (const name of before) {
@@ -32,7 +35,7 @@ function openedSince(before: readonly string[]): string[] {
   return opened;
 }
 
-/** No timer of its own runs while it looks, unlike with those who wait in other ways. */
+/** Polls with sleeps, so that no timer from the wait itself is open during a check. */
 async function settled(enough: () => boolean): Promise<void> {
   for (let waitedMs = 0; waitedMs < PATIENCE_MS && !enough(); waitedMs += LOOK_EVERY_MS) await sleep(LOOK_EVERY_MS);
 }

@@ -1,4 +1,4 @@
-/** What `connect()` says where no connection to a member comes about: one sentence for each cause. */
+/** Checks the error of `connect()` if no connection to a member succeeds: one sentence for each cause. */
 import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo, Server } from "node:net";
@@ -14,7 +14,7 @@ afterAll(() => {
   for (const server of servers) server.close();
 });
 
-/** Its port. */
+/** Starts listening, and resolves with the port. */
 async function listening<S extends Server>(server: S): Promise<number> {
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -24,7 +24,7 @@ async function listening<S extends Server>(server: S): Promise<number> {
 const authority = await makeAuthority("clients", Date.now());
 const stranger = await makeAuthority("others", Date.now());
 
-/** The port of a server with a certificate of that name, made so many days ago. */
+/** Starts a server with a certificate for that name, issued `days` days ago, and resolves with its port. */
 async function certified(name = "127.0.0.1", days = 0): Promise<number> {
   const { cert, key } = await issue(authority, [name], 2, Date.now() - days * DAY_MS);
   return listening(createSecureServer({ cert, key }));
@@ -33,26 +33,26 @@ async function certified(name = "127.0.0.1", days = 0): Promise<number> {
 const answering = (): Promise<number> => listening(createServer((_, response) => response.writeHead(404).end()));
 
 const NO_AUTHORITY =
-  "the certificate of that member is not signed by an authority that is known here: give the certificate of the one that signed it as ca (UNABLE_TO_VERIFY_LEAF_SIGNATURE)";
+  "that member's certificate is not signed by a known authority: set ca to the certificate of the authority that signed it (UNABLE_TO_VERIFY_LEAF_SIGNATURE)";
 
 test.concurrent.each<[string, "http" | "https", () => Promise<number>, string, string?]>([
   [
     "nobody listens",
     "http",
     async () => (await freePorts(1))[0] as number,
-    "the connection is refused: nobody listens there (ECONNREFUSED)",
+    "the connection was refused: nothing listens at this address (ECONNREFUSED)",
   ],
   [
     "the certificate has expired",
     "https",
     () => certified("127.0.0.1", 10),
-    "the certificate of that member has expired: put a new one in place of its file (coterie cert ID --renew makes one), which it reads while it runs (CERT_HAS_EXPIRED)",
+    "that member's certificate has expired: replace the file (coterie cert ID --renew makes a new one); the running member will reload it (CERT_HAS_EXPIRED)",
   ],
   [
     "the certificate is not valid yet",
     "https",
     () => certified("127.0.0.1", -10),
-    "the certificate of that member is not valid yet: the clock of one of the two machines is wrong (CERT_NOT_YET_VALID)",
+    "that member's certificate is not valid yet: correct the clocks on the two machines (CERT_NOT_YET_VALID)",
   ],
   ["the certificate is of another authority", "https", certified, NO_AUTHORITY, stranger.cert],
   ["no authority was given", "https", certified, NO_AUTHORITY, ""],
@@ -60,26 +60,26 @@ test.concurrent.each<[string, "http" | "https", () => Promise<number>, string, s
     "the certificate has another name",
     "https",
     () => certified("node-1"),
-    "the certificate of that member is not for the name by which it is called here: make one that has it, or call it by a name that it has (Hostname/IP does not match certificate's altnames: IP: 127.0.0.1 is not in the cert's list:)",
+    "that member's certificate does not include the name used here: create a certificate with this name, or use a name that it includes (Hostname/IP does not match certificate's altnames: IP: 127.0.0.1 is not in the cert's list:)",
   ],
   [
     "it speaks no TLS",
     "https",
     answering,
-    "what answers there does not speak TLS: begin its URL with http, if that is a member (EPROTO)",
+    "the server does not speak TLS: if it is a member, begin its URL with http (EPROTO)",
   ],
   [
     "it speaks TLS alone",
     "http",
     certified,
-    "the connection was broken off: if that port has TLS, begin its URL with https (ECONNRESET)",
+    "the connection broke: if that port has TLS, begin its URL with https (ECONNRESET)",
   ],
-  ["it serves something else by HTTP", "http", answering, "what answers there takes no client (HTTP status 404)"],
+  ["it serves something else by HTTP", "http", answering, "the server does not accept clients (HTTP status 404)"],
   [
     "it speaks no HTTP",
     "http",
     () => listening(createPlainServer((socket) => void socket.on("error", () => {}).end("hello\n"))),
-    "what answers there does not speak HTTP (HPE_INVALID_CONSTANT)",
+    "the server does not speak HTTP (HPE_INVALID_CONSTANT)",
   ],
   [
     "it says nothing",
@@ -93,6 +93,6 @@ test.concurrent.each<[string, "http" | "https", () => Promise<number>, string, s
   await expect(connect({ endpoints: [endpoint], tls, timeoutMs: 3_000 })).rejects.toMatchObject({
     code: "no-endpoint",
     phase: "never-sent",
-    message: `none of ${endpoint} took this client within 3000 ms: ${reason}`,
+    message: `none of ${endpoint} accepted this client within 3000 ms: ${reason}`,
   });
 });

@@ -1,4 +1,4 @@
-/** Fresh Ed25519 keys: each node's own signatures. */
+/** Creates fresh Ed25519 keys for each node. */
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import type { NodeId, Signatures } from "../../src/core/protocol.ts";
 import { ed25519 } from "../../src/runtime/signatures.ts";

@@ -1,4 +1,4 @@
-/** A TCP transport whose messages are numbers, with everything that it says written down. */
+/** A TCP transport whose messages are numbers, with a record of its events. */
 import type { NodeId } from "../../src/core/protocol.ts";
 import { list, natural, type Shape, text, variants } from "../../src/core/shape.ts";
 import { type FaultInjector, faultInjector } from "../../src/runtime/fault-injector.ts";
@@ -32,7 +32,7 @@ export interface TransportUnderTest {
   readonly identity: GroupIdentity;
   readonly injector: FaultInjector;
   readonly counts: Counts;
-  /** The values that arrived from each node, in their order. */
+  /** The values received from each node, in order of arrival. */
   readonly received: Map<NodeId, number[]>;
   readonly receivedIds: string[];
   readonly lost: { readonly to: NodeId; readonly why: LossReason; readonly ids: readonly string[] }[];
@@ -46,9 +46,9 @@ export interface TransportUnderTest {
 
 export interface Around {
   readonly self: NodeId;
-  /** The ports by node, all on this machine. */
+  /** The port of each node, all of them on this machine. */
   readonly ports?: Readonly<Record<NodeId, number>>;
-  /** By node, instead of ports. */
+  /** The address of each node, as an alternative to `ports`. */
   readonly addresses?: Readonly<Record<NodeId, HostPort>>;
   readonly platform?: Platform;
   readonly cluster?: string;
@@ -56,7 +56,7 @@ export interface Around {
   readonly shape?: Shape<Numbered>;
   readonly limits?: Partial<Limits>;
   readonly tls?: TlsMaterial;
-  /** Without it there is no journal. */
+  /** Null if the node does not have a journal. */
   readonly memory?: Memory | null;
 }
 

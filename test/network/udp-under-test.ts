@@ -1,4 +1,4 @@
-/** A multicast transport whose messages are numbers, with everything that it says written down. */
+/** A multicast transport whose messages are numbers, with a record of its events. */
 import { createSocket } from "node:dgram";
 import type { NodeId } from "../../src/core/protocol.ts";
 import { type FaultInjector, faultInjector } from "../../src/runtime/fault-injector.ts";
@@ -16,15 +16,15 @@ export interface UdpUnderTest {
   readonly transport: UdpMulticast<Numbered>;
   readonly injector: FaultInjector;
   readonly counts: Counts;
-  /** The values that arrived from each node, as they came. */
+  /** The values received from each node, in order of arrival. */
   readonly received: Map<NodeId, number[]>;
   readonly receivedIds: string[];
-  /** What went by the other way. */
+  /** The messages that were sent over links instead. */
   readonly detours: { readonly to: NodeId; readonly value: number }[];
   readonly lost: { readonly to: NodeId; readonly why: LossReason; readonly ids: readonly string[] }[];
   readonly lines: string[];
   readonly fatal: Error[];
-  /** Whom this node is linked to otherwise: everybody, unless a test says something else. */
+  /** The nodes that have a link to this one. Default: all nodes. */
   linked: readonly NodeId[];
   from(node: NodeId): number[];
   open(): Promise<void>;
@@ -40,7 +40,7 @@ export interface AroundUdp {
   readonly maxMessageBytes?: number;
 }
 
-/** A group of this machine's loopback interface. */
+/** Returns a multicast group on this machine's loopback interface. */
 export const loopbackPlace = (port: number): UdpPlace => ({ group: "239.192.7.7", port, interface: "127.0.0.1" });
 
 export function udpUnderTest(around: AroundUdp): UdpUnderTest {
@@ -93,16 +93,16 @@ export function udpUnderTest(around: AroundUdp): UdpUnderTest {
   return under;
 }
 
-/** What members without a key say in a group, as anybody can hear it. */
+/** The messages that members without a key send in a group, where any process can receive them. */
 export interface Overheard {
-  /** Whom each member has said that it hears. */
+  /** For each member, the nodes that it receives messages from, according to its hellos. */
   readonly hears: ReadonlyMap<NodeId, readonly NodeId[]>;
-  /** How many datagrams with messages, or fragments of one, each member has sent. */
+  /** For each member, the number of datagrams that contain messages or fragments of messages. */
   readonly carriers: ReadonlyMap<NodeId, number>;
   close(): Promise<void>;
 }
 
-/** Of a datagram: what stands before its sender. */
+/** The length of the part of a datagram that precedes the sender. */
 const PREFIX_BYTES = 12;
 
 export async function overhear({ group, port, interface: through }: UdpPlace): Promise<Overheard> {
@@ -112,7 +112,7 @@ export async function overhear({ group, port, interface: through }: UdpPlace): P
   const [hears, carriers] = [new Map<NodeId, NodeId[]>(), new Map<NodeId, number>()];
   ear.on("message", (datagram) => {
     const reader = new Reader(datagram, PREFIX_BYTES);
-    const [from] = [reader.natural(), reader.natural(), reader.natural()] as const; // Its run and number follow.
+    const [from] = [reader.natural(), reader.natural(), reader.natural()] as const; // The run and the number follow.
     for (let excluded = reader.natural(); excluded > 0; excluded--) reader.natural();
     if (datagram[3] !== DATAGRAM.hello) carriers.set(from, (carriers.get(from) ?? 0) + 1);
     else hears.set(from, [...new Set(heardCodec.read(reader).map(({ node }) => node))]);

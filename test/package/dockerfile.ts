@@ -1,4 +1,4 @@
-/** The steps of examples/deploy/Dockerfile, each of which comes once. There may be no Docker where tests run. */
+/** Reads the steps of examples/deploy/Dockerfile. Each occurs once. Tests may run on machines without Docker. */
 import { readFileSync } from "node:fs";
 
 const text = readFileSync(new URL("../../examples/deploy/Dockerfile", import.meta.url), "utf8");
@@ -12,8 +12,8 @@ function wordsOf(step: string): string {
 
 const [pattern = "", into = ""] = wordsOf("COPY").split(" ");
 export const copied = { pattern, into };
-/** What is run in the folder of the image, into which the package is copied. */
+/** The installation command in the folder of the image that the package is copied into. */
 export const installs = wordsOf("RUN").split(" && ")[0] as string;
 export const entrypoint = JSON.parse(wordsOf("ENTRYPOINT")) as readonly string[];
-/** The folder of the image in which all of it is done. */
+/** The working folder of the image. */
 export const workdir = wordsOf("WORKDIR");

@@ -1,6 +1,7 @@
 /**
- * docs/first-cluster.md and the page behind it, from the packed tarball in an empty folder: its program and its commands, as they stand
- * there, in one shell; and each prints what the page says. The members are upgraded to a later release.
+ * Follows docs/guide/getting-started.md and the next page with the packed tarball in an empty folder: runs the program
+ * and the commands as printed, in one shell, and compares each output with the page. The members are upgraded to a
+ * later release.
  *
  * @module-tag long
  */
@@ -18,14 +19,14 @@ import { buildLaterRelease } from "../e2e/later-release.ts";
 import { onFreePorts } from "../network/free-ports.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const PAGES = ["docs/first-cluster.md", "docs/first-cluster/changes.md"];
+const PAGES = ["docs/guide/getting-started.md", "docs/guide/changes.md"];
 const text = PAGES.map((page) => readFileSync(join(ROOT, page), "utf8")).join("\n");
 const elsewhere = mkdtempSync(join(tmpdir(), "coterie-first-cluster-"));
-/** Empty: what is in it the page has put there. */
+/** Initially empty. It gets `member.js` from the docs pages, and the files that their commands create. */
 const folder = join(elsewhere, "stock");
 
 interface Block {
-  /** Empty: it is what the commands before it print. */
+  /** The block's language. Empty for the output of the preceding commands. */
   readonly language: string;
   readonly lines: readonly string[];
 }
@@ -42,7 +43,7 @@ async function pack(root: string, name: string): Promise<void> {
   await promisify(execFile)("npm", ["pack", "--ignore-scripts", "--pack-destination", destination], { cwd: root });
 }
 
-/** Takes commands one by one and says what each came to. Its jobs end with it. */
+/** Runs commands one by one and reports the exit code of each. Its jobs end with the shell. */
 const SHELL = `
 set -m
 trap 'kill -9 $(jobs -p) 2>/dev/null' EXIT
@@ -51,7 +52,7 @@ while IFS= read -r -u 3 line; do
   echo $? >&4
 done`;
 
-/** One terminal, as a reader has it. */
+/** One terminal, as a reader uses it. */
 class Terminal {
   printed = "";
   readonly #codes: AsyncIterator<string>;
@@ -70,12 +71,12 @@ class Terminal {
     this.#ended = new Promise((resolve) => child.on("exit", resolve));
   }
 
-  /** For a wait that ends in vain. */
+  /** Describes the state for a wait that times out. */
   get standing(): string {
     return `the terminal shows\n${this.printed}`;
   }
 
-  /** @returns its exit code. */
+  /** @returns the exit code of the command */
   async type(command: string): Promise<number> {
     this.printed += `$ ${command}\n`;
     this.#commands.write(`${command}\n`);
@@ -112,7 +113,7 @@ it("leads from an empty folder to a cluster that was killed, grown, shrunk and u
       from = terminal.printed.length;
       for (const line of lines) {
         const code = await terminal.type(line);
-        // What waits for a process ends as that does.
+        // A command that waits for a process returns that process's exit code.
         if (!line.includes("wait")) expect({ line, code, printed: terminal.printed }).toMatchObject({ code: 0 });
       }
     }
@@ -120,5 +121,5 @@ it("leads from an empty folder to a cluster that was killed, grown, shrunk and u
       for (const line of lines)
         await until(`the page's line is printed: ${line}`, () => terminal.printed.slice(from).includes(line), terminal);
   }
-  expect([...seen].toSorted()).toEqual(["", "js", "sh", "ts"]); // The last is run by test/docs/examples.test.ts.
+  expect([...seen].toSorted()).toEqual(["", "js", "sh", "ts"]); // test/docs/examples.test.ts runs the last one.
 });

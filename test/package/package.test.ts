@@ -1,4 +1,4 @@
-/** What users get: the packed tarball, installed into an empty folder with nothing of this repository around it. */
+/** Checks the package that users get: the packed tarball, installed into an empty folder outside of this repository. */
 import { execFile, spawn } from "node:child_process";
 import {
   copyFileSync,
@@ -28,17 +28,17 @@ import { entrypoint, installs, workdir } from "./dockerfile.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const require = createRequire(import.meta.url);
-/** Somewhere else, and with nothing in reach from there. */
+/** Outside the repository, so that none of its packages can be found. */
 const elsewhere = mkdtempSync(join(tmpdir(), "coterie-package-"));
 const sources = join(elsewhere, "sources");
 const user = join(elsewhere, "user");
-/** docs/index.md says so. */
+/** docs/index.md mentions these folders. */
 const IN_THE_REPOSITORY = /^(?:bench|src|studio|test)\//;
 let tarball = "";
 let packed: string[] = [];
 const groups: number[] = [];
 
-/** Stdout and stderr of a command that ends well; what it said is in the error if it does not. */
+/** Returns the stdout and stderr of a successful command. If it fails, the error contains them. */
 async function run(cwd: string, command: string, ...args: string[]): Promise<string> {
   const { stdout, stderr } = await promisify(execFile)(command, args, { cwd, maxBuffer: 1e8 }).catch(
     (error: unknown) => {
@@ -49,7 +49,7 @@ async function run(cwd: string, command: string, ...args: string[]): Promise<str
   return stdout + stderr;
 }
 
-/** What this folder would publish. */
+/** Lists the files that this folder would publish. */
 async function pack(folder: string, destination: string, ...options: string[]): Promise<string[]> {
   mkdirSync(destination, { recursive: true });
   await run(folder, "npm", "pack", "--pack-destination", destination, ...options);
@@ -57,16 +57,16 @@ async function pack(folder: string, destination: string, ...options: string[]): 
 }
 
 beforeAll(async () => {
-  packed = await pack(ROOT, elsewhere, "--ignore-scripts"); // The build is that of the sources: test/fresh-build.ts.
+  packed = await pack(ROOT, elsewhere, "--ignore-scripts"); // test/fresh-build.ts has checked that the build matches the sources.
   tarball = join(elsewhere, "coterie-0.1.0.tgz");
   mkdirSync(user);
   writeFileSync(join(user, "package.json"), JSON.stringify({ private: true, type: "module" }));
   copyFileSync(tarball, join(user, "coterie-0.1.0.tgz"));
-  await run(user, "sh", "-c", installs); // As the image for Docker does.
+  await run(user, "sh", "-c", installs); // As in the Docker image.
   await writeUsersSources();
 });
 
-/** What users write: imports of every subpath and the examples, those of the README included. */
+/** Writes a user's programs: imports of every subpath, and the examples, including the README's. */
 async function writeUsersSources(): Promise<void> {
   for (const folder of ["test/package/consumer", "examples"]) cpSync(join(ROOT, folder), user, { recursive: true });
   const examples = [...readFileSync(join(ROOT, "README.md"), "utf8").matchAll(/^```ts\n([\s\S]*?)^```/gm)];
@@ -104,24 +104,24 @@ describe("the packed tarball", () => {
     expect(packed).toContain("package/dist/cli/coterie.js");
     expect(packed).toContain("package/scenarios/scenario.schema.json");
     expect(packed).toContain("package/dist/studio/index.html");
-    // Messages name pages by the path at which the package has them.
-    expect(packed).toContain("package/docs/recovery.md");
+    // Messages name pages by their path in the package.
+    expect(packed).toContain("package/docs/operate/recovery.md");
     const ofDocs = packed.filter((path) => path.startsWith("package/docs/"));
     expect(ofDocs.filter((path) => !/\.md$|^package\/docs\/images\/.+\.(?:svg|png)$/.test(path))).toEqual([]);
-    // What `coterie new` makes files of is packed as it is written.
+    // The files that `coterie new` copies are included unchanged.
     expect(packed).toContain("package/skeletons/mutex/skeleton-algorithm.test.ts");
     const built = packed.filter((path) => !/^package\/(examples|skeletons)\//.test(path));
     expect(built.filter((path) => /\.test|\.map$|\.tsbuildinfo$/.test(path))).toEqual([]);
     expect(built.filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts"))).toEqual([]);
   });
 
-  it("holds all that its pages link to and show, but for sources and tests", () => {
+  it("holds everything that its pages link to and show, except sources and tests", () => {
     const holds = new Set<string>();
     for (const path of packed.map((path) => path.replace("package/", "")))
       for (let part = path; part !== "."; part = dirname(part)) holds.add(part);
-    // Those of skeletons are for the folder into which `coterie new` writes them.
+    // The pages of skeletons are for the folder that `coterie new` writes.
     const shipped = [...holds].filter((path) => path.endsWith(".md") && !path.startsWith("skeletons/"));
-    expect(shipped).toEqual(expect.arrayContaining(["README.md", "docs/deploy.md"]));
+    expect(shipped).toEqual(expect.arrayContaining(["README.md", "docs/operate/deploy.md"]));
     const dead = shipped.flatMap((page) =>
       linksOf(page)
         .map(({ file }) => file.replace(/\/$/, ""))
@@ -131,7 +131,7 @@ describe("the packed tarball", () => {
     expect(dead).toEqual([]);
   });
 
-  it("holds the files that members are deployed with", () => {
+  it("holds the files for deploying members", () => {
     const files = ["Dockerfile", "alerts.yaml", "cluster.json", "compose.yaml", "grafana.json", "kubernetes.yaml"];
     const folder = "package/examples/deploy/";
     expect(packed.filter((path) => path.startsWith(folder)).sort()).toEqual(
@@ -139,7 +139,7 @@ describe("the packed tarball", () => {
     );
   });
 
-  it("is what the image for Docker has, and what its entry point runs", async () => {
+  it("is installed in the image for Docker, and contains the image's entry point", async () => {
     const installed = JSON.parse(readFileSync(join(user, "package.json"), "utf8")) as { dependencies: object };
     expect(installed.dependencies).toEqual({ coterie: "file:coterie-0.1.0.tgz" });
     const [program = "", ...none] = entrypoint;
@@ -148,7 +148,7 @@ describe("the packed tarball", () => {
     expect(await run(elsewhere, program.replace(workdir, user), "--version")).toBe("0.1.0\n");
   });
 
-  it("pleases publint", async () => {
+  it("passes publint", async () => {
     const { messages, pkg = {} } = await publint({
       strict: true,
       pack: { tarball: new Uint8Array(readFileSync(tarball)).buffer },
@@ -156,18 +156,17 @@ describe("the packed tarball", () => {
     expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
   });
 
-  it("has types that are not wrong", async () => {
+  it("passes the check of its types", async () => {
     const attw = join(dirname(require.resolve("@arethetypeswrong/cli/package.json")), "dist", "index.js");
     const table = ["--profile", "esm-only", "--no-color", "--format", "table-flipped"];
     const said = await run(elsewhere, process.execPath, attw, tarball, ...table);
     expect(said).toMatch(/"coterie\/sim" .* 🟢 \(ESM\)/);
   });
 
-  it("is understood by TypeScript from every subpath, the README's examples included", async () => {
+  it("compiles with TypeScript from every subpath, including the README's example", async () => {
     await run(user, process.execPath, join(dirname(require.resolve("typescript/package.json")), "bin", "tsc"));
     expect(await run(user, process.execPath, "every-subpath.js")).toBe("");
-    expect(await run(user, process.execPath, "readme-0.js")).toMatch(/^true\nwrites the report, /);
-    expect(await run(user, process.execPath, "readme-1.js")).toBe("violated after 7 steps\n");
+    expect(await run(user, process.execPath, "readme-0.js")).toMatch(/^true\nwrites the report, .*\nblue\n/);
   });
 
   it("lets a user's tests run members in virtual time, with plain vitest", {
@@ -175,7 +174,7 @@ describe("the packed tarball", () => {
   }, async () => {
     const vitest = join(ROOT, "node_modules/vitest");
     symlinkSync(vitest, join(user, "node_modules/vitest"));
-    const compilerOptions = { noEmit: true, skipLibCheck: true }; // The types of vitest are not ours to check.
+    const compilerOptions = { noEmit: true, skipLibCheck: true }; // The types of vitest are not checked here.
     const tests = { extends: "./tsconfig.json", compilerOptions, include: ["*.test.ts"], exclude: [] };
     writeFileSync(join(user, "tsconfig.tests.json"), JSON.stringify(tests));
     const tsc = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc");
@@ -183,7 +182,7 @@ describe("the packed tarball", () => {
     const said = await run(
       user,
       "env",
-      "COTERIE_SEEDS=300", // Of its thousand: a seed takes a tenth of a second.
+      "COTERIE_SEEDS=300", // The example uses a thousand, and each takes 0.1 s.
       process.execPath,
       join(vitest, "vitest.mjs"),
       "run",
@@ -201,33 +200,34 @@ describe("the packed tarball", () => {
       const { nodes } = (await (await fetch(`${cluster.ready.admin}/status`)).json()) as {
         nodes: { leader: number | null }[];
       };
-      return nodes.length === 3 && nodes.every(({ leader }) => leader === 2); // Who is slow to answer has none.
+      // A node that is slow to answer reports no leader.
+      return nodes.length === 3 && nodes.every(({ leader }) => leader === 2);
     });
     expect(await (await fetch(cluster.ready.studio)).text()).toContain('id="studio"');
 
-    process.kill(-cluster.group, "SIGINT"); // Ctrl-C reaches the whole group.
-    // The shell that npx puts in between may itself die of it, whatever Coterie answers.
+    process.kill(-cluster.group, "SIGINT"); // Ctrl-C signals the whole group.
+    // The shell that npx puts in between may die of the signal itself, no matter how Coterie ends.
     expect([0, "SIGINT"]).toContain(await cluster.ended);
-    await until("nobody is left", () => cluster.alive().length === 0);
+    await until("no process is left", () => cluster.alive().length === 0);
   });
 });
 
-describe("a folder of sources alone", () => {
+describe("a folder with only the sources", () => {
   beforeAll(() => {
     const left = new Set(["node_modules", "dist", "build", "coverage", ".git"]);
     cpSync(ROOT, sources, { recursive: true, filter: (source) => !left.has(basename(source)) });
     symlinkSync(join(ROOT, "node_modules"), join(sources, "node_modules"));
-    // What somebody who deploys from the checkout has there.
+    // These files exist there if someone deploys from the checkout.
     for (const own of ["token", "coterie-0.1.0.tgz", "node-0.key"])
       writeFileSync(join(sources, "examples/deploy", own), "nobody else's");
   });
 
-  it("is built before it is packed, and what lies beside the files for deploying is not packed", {
+  it("is built before it is packed, without the private files next to those for deploying", {
     tags: ["long"],
   }, async () => {
     const built = await pack(sources, join(elsewhere, "of-sources"));
     expect(built).toContain("package/dist/cli/coterie.js");
-    // What pages share is cut into files, and these are named, as the folder's path has it.
+    // The build splits shared code of pages into files whose names contain the hash of the folder's path.
     const isAsset = (path: string): boolean => path.startsWith("package/dist/studio/assets/");
     const names = new Set(packed);
     expect(built.filter((path) => !isAsset(path) && !names.has(path))).toEqual([]);
@@ -239,9 +239,9 @@ describe("a folder of sources alone", () => {
   }, async () => {
     rmSync(join(sources, "dist"), { recursive: true, force: true });
     const cluster = await up(sources, "npm", "start", "--", "--nodes", "3", "--json", "--port", "0");
-    process.kill(cluster.group, "SIGTERM"); // To npm alone, as whoever started it would.
+    process.kill(cluster.group, "SIGTERM"); // Signal only npm, as its parent process would.
     expect(await cluster.ended).toBe(0);
-    await until("nobody is left", () => cluster.alive().length === 0);
+    await until("no process is left", () => cluster.alive().length === 0);
   });
 });
 
@@ -253,7 +253,7 @@ interface Ready {
   readonly nodes: readonly { readonly id: number; readonly pid: number }[];
 }
 
-/** Starts three nodes in a process group of their own, as a terminal would, and waits until they are ready. */
+/** Starts three nodes in their own process group, as a terminal would, and waits until they are ready. */
 async function up(cwd: string, command: string, ...args: string[]) {
   const child = spawn(command, args, { cwd, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   const group = child.pid as number;
@@ -264,7 +264,7 @@ async function up(cwd: string, command: string, ...args: string[]) {
   });
   const ended = new Promise((resolve) => child.on("close", (code, signal) => resolve(code ?? signal)));
   const first = new Promise<string>((resolve, reject) => {
-    // Before that, npm says what it runs.
+    // npm first prints the command that it runs.
     createInterface({ input: child.stdout }).on("line", (line) => line.startsWith("{") && resolve(line));
     void ended.then((code) =>
       reject(new Error(`expected a cluster, but ${command} ended with ${code}: ${complaints}`)),

@@ -1,4 +1,4 @@
-/** Where the same tests run on the real platform and on the simulated one. */
+/** Runs the same tests on the real platform and on the simulated one. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,22 +15,22 @@ import { freePorts } from "../network/free-ports.ts";
 import { PATIENCE_MS } from "../patience.ts";
 
 export interface Ground {
-  /** Of the process of this node: 0 or 1. */
+  /** The platforms of nodes 0 and 1. */
   readonly platforms: readonly [Platform, Platform];
   readonly addresses: readonly [HostPort, HostPort];
   /** An address that refuses connections. */
   readonly refusing: HostPort;
-  /** A folder that both can reach, and that is not there yet. */
+  /** A folder that both can reach, and that does not exist yet. */
   readonly folder: string;
-  /** Lets time go on, by the ground's own clock. */
+  /** Sleeps according to the platform's own clock. */
   sleep(ms: number): Promise<void>;
-  /** Waits until the check does not throw any more. */
+  /** Waits until the check no longer throws. */
   until(check: () => void): Promise<void>;
-  /** What was opened is closed when the test ends, the latest first. */
+  /** Closes the resource when the test ends. The last opened resource closes first. */
   closing<T extends { close(): unknown }>(opened: T): T;
 }
 
-/** A test of its own: all of it happens in the ground's time. */
+/** The body of one test. It runs in the platform's time. */
 type Body = (ground: Ground) => void | Promise<void>;
 
 export const grounds: readonly { readonly name: string; on(body: Body): () => Promise<void> }[] = [
@@ -85,7 +85,7 @@ async function onReal(body: Body): Promise<void> {
   }
 }
 
-/** Two processes on two machines, with one disk between them. */
+/** Runs the body in two simulated processes on two machines that share one disk. */
 function onSimulated(body: Body): Promise<void> {
   const time = new VirtualTime();
   const chance = random(1);

@@ -1,4 +1,4 @@
-/** A channel of `join()` in the simulator: a stack of multicasts in views that the log agrees on, and what may happen to it. */
+/** A channel of `join()` in the simulator, with possible faults: multicasts in views that the log agrees on. */
 
 import type { CommandOf, NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import {
@@ -95,12 +95,15 @@ export function channelStage(
       records.push({ node, incarnation: records.filter((record) => record.node === node).length + 1, log: [] });
       sim.start(node);
     },
-    /** Before its first view its workload would call messages of two lives by one name. */
+    /**
+     * Sends only after the first view. Before it, the workload of a restarted node would reuse the names of earlier
+     * messages.
+     */
     send(node) {
       if (!sim.world.alive.includes(node) || state(node).workload.view === 0) return;
       sim.command(node, { type: "workload", body: { type: "send", messages: 1 } } as never);
     },
-    /** It would leave for good. */
+    /** Does nothing, because the node would leave permanently. */
     tell: (_node: NodeId, _command: CommandOf<Vocabulary>) => {},
     payloads: (node) => state(node).workload.delivered.map(({ name }: Any) => name),
   };
@@ -110,7 +113,7 @@ export function channelStage(
 export const synchronyOf = ({ records }: Pick<ChannelStage, "records">, order: Order): readonly GroupViolation[] =>
   virtualSynchronyOf(records, { total: order === "total" || order === "causal-total" });
 
-/** Lets it all happen and heals; then each node says something. */
+/** Runs all faults and then ends them. Afterwards each node sends a message. */
 export function endure({ nodes, seed, acts }: Fate, order: Order, system = channelSystem(order)): ChannelStage {
   const stage = channelStage(nodes, order, { seed, system });
   const all = range(0, nodes - 1);

@@ -1,4 +1,4 @@
-/** What tests of elections share: nodes and their story, who leads in whose eyes, every run, and every ring. */
+/** Helpers for tests of elections: a simulated network with a log of its events, explorations, and rings. */
 import { type Exploration, type ExploreOptions, explore } from "../../src/check/explore.ts";
 import type { NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
@@ -6,11 +6,11 @@ import { logLine } from "../../src/trace/log.ts";
 import { reaching } from "./reached.ts";
 import { range } from "./sizes.ts";
 
-/** T = 2·10 + 5 = 25 ms, and messages that travel 10 ms. */
+/** For message delays of 10 ms: T = 2·10 + 5 = 25 ms. */
 export const bounds = { maxDelayMs: 10, processMs: 5 };
 
 export interface ElectionSetting {
-  /** How many, with ids from 0, or the nodes themselves. */
+  /** The number of nodes, with ids from 0, or the ids themselves. */
   readonly nodes: number | readonly NodeId[];
   readonly crashed?: readonly NodeId[];
   readonly delayMs?: number | readonly [number, number];
@@ -20,13 +20,13 @@ export interface ElectionSetting {
 export interface ElectionStage<V extends Vocabulary> {
   readonly sim: Simulation<V>;
   readonly story: string[];
-  /** The story as a file. */
+  /** The recorded story as the text of a file. */
   told(): string;
-  /** By alive node, who leads in its eyes. */
+  /** The leader that each live node knows. */
   leaders(): Record<NodeId, NodeId | null>;
 }
 
-/** Nodes that have been running idly; some of them have crashed. */
+/** Starts idle nodes, some of which may have crashed. */
 export function electionStage<V extends Vocabulary>(
   protocol: Protocol<V>,
   { nodes: given, crashed = [], delayMs = 10, seed = 1 }: ElectionSetting,
@@ -45,7 +45,7 @@ export function electionStage<V extends Vocabulary>(
   };
 }
 
-/** Each node calls once, whenever it likes. */
+/** Explores every run in which each node calls an election once, at any time. */
 export const everyElection = <V extends Vocabulary>(
   protocol: Protocol<V>,
   nodes: readonly NodeId[],
@@ -69,6 +69,6 @@ function permutations(items: readonly number[]): number[][] {
   return items.flatMap((item, i) => permutations(items.toSpliced(i, 1)).map((rest) => [item, ...rest]));
 }
 
-/** Every ring of N nodes. A ring has no beginning, so the highest may as well stand first. */
+/** Returns every ring of N nodes. Rotations of a ring are equal, so the highest id comes first. */
 export const rings = (nodes: number): number[][] =>
   permutations(range(0, nodes - 2)).map((rest) => [nodes - 1, ...rest]);

@@ -1,6 +1,6 @@
 /**
- * What may happen to a group, drawn at random: messages that are lost, doubled and overtaken, crashes, restarts, pauses,
- * cuts, partitions, comings and goings. On a stage with reliable channels only what is broadcast fares so badly.
+ * Applies random faults to a group: lost, duplicated and reordered messages, crashes, restarts, pauses, cuts,
+ * partitions, joins and leaves. On a stage with reliable channels, message faults affect only broadcasts.
  */
 import fc from "fast-check";
 import type { CommandOf, NodeId, Vocabulary } from "../../src/core/protocol.ts";
@@ -64,7 +64,7 @@ export const adversity = (nodes: number, acts: number): fc.Arbitrary<Act[]> =>
     { maxLength: acts, size: "max" },
   );
 
-/** Whatever makes no sense at that moment, such as to crash who is down, is left out. */
+/** Applies the acts. Impossible acts, such as a crash of a stopped node, are skipped. */
 export function befall<M extends Vocabulary>(
   group: GroupStage<M>,
   nodes: readonly NodeId[],
@@ -109,7 +109,7 @@ export function befall<M extends Vocabulary>(
   for (const node of paused) sim.resume(node);
 }
 
-/** What a node says just before it leaves, crashes, or crashes and starts again, reaches one of the others alone. */
+/** Makes the last messages of a node before it leaves, crashes or restarts reach only one other node. */
 function lastWords<M extends Vocabulary>(
   group: GroupStage<M>,
   nodes: readonly NodeId[],
@@ -128,8 +128,8 @@ function lastWords<M extends Vocabulary>(
 }
 
 /**
- * What a node says, or what comes of it a little later, reaches one of the others alone, which answers. Now and then that
- * is the last that is heard of both.
+ * Makes the messages of a node, or their consequences a little later, reach only one other node, which answers.
+ * Sometimes both nodes then crash.
  */
 function answer<M extends Vocabulary>(
   group: GroupStage<M>,
@@ -153,7 +153,7 @@ function answer<M extends Vocabulary>(
   for (const each of deaf) sim.mend(node, each);
 }
 
-/** From now on nothing goes wrong any more but that messages may overtake each other, and everybody wants to be in. */
+/** Ends all faults except reordering, and makes all nodes join. */
 export function recover<M extends Vocabulary>(group: GroupStage<M>, nodes: readonly NodeId[], forMs = 10_000): void {
   const { sim } = group;
   sim.heal();

@@ -1,4 +1,4 @@
-/** A group in the simulator whose members fail, and what each of their lives has recorded. */
+/** A group in the simulator whose members fail, and a record of each of their incarnations. */
 
 import type { CommandOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import type { GroupEntry, GroupRecord } from "../../src/history/virtual-synchrony.ts";
@@ -11,15 +11,15 @@ type Watched<M extends Vocabulary> = MonitoredMulticast<M>;
 
 export interface GroupStage<M extends Vocabulary> {
   readonly sim: Simulation<Watched<M>>;
-  /** One of each life of each node, in the order of their beginnings. */
+  /** One record for each incarnation of each node, in order of their start. */
   readonly records: readonly GroupRecord[];
-  /** What else has happened, by node: `stalled 2`, and so on. */
+  /** All other events with their nodes, for example `stalled 2`. */
   readonly emitted: readonly string[];
   start(node: NodeId): void;
-  /** Numbered by node, so that every payload is a different one. */
+  /** Sends a message. Payloads are numbered by node, so each is unique. */
   send(node: NodeId): void;
   tell(node: NodeId, command: CommandOf<M>): void;
-  /** What a node has delivered in its present life, in that order. */
+  /** The payloads that a node has delivered in its current incarnation, in order. */
   payloads(node: NodeId): string[];
 }
 
@@ -27,7 +27,7 @@ type Said = { type: string; view: number; members: NodeId[]; id: string; from: N
 
 export interface GroupOptions<M extends Vocabulary>
   extends Omit<SimulationOptions<Watched<M>>, "protocol" | "onEvent"> {
-  /** `reliable`: what one node sends to another is not lost while both live on; only what is broadcast is. */
+  /** With `reliable`, messages from one node to another are not lost while both are running. Broadcasts may be lost. */
   readonly channels?: "lossy" | "reliable";
 }
 

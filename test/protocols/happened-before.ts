@@ -1,15 +1,18 @@
-/** Whether the payloads of a group in the simulator, no two of them the same, are delivered in the order of happened-before. */
+/** Checks that a group in the simulator delivers unique payloads in happened-before order. */
 import type { NodeId } from "../../src/core/protocol.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 
 export interface HappenedBefore {
-  /** Takes what happens, one thing after another. */
+  /** Records the entries of a run, one after another. */
   note(entry: TraceEntry): void;
-  /** Each time that a node delivered a message after one whose sender had sent or delivered it before. */
+  /** Deliveries of a message after one that depends on it, at the same node. */
   readonly violations: readonly string[];
 }
 
-/** One life of a node. `due`: what had to come before something that it has delivered, and has not come. */
+/**
+ * One incarnation of a node. `due` contains payloads that must precede a delivered payload and have not been delivered
+ * yet.
+ */
 interface Life {
   readonly known: Set<string>;
   readonly delivered: Set<string>;

@@ -1,4 +1,4 @@
-/** A replicated log by itself through anything that can happen to a network and its nodes, drawn at random: Raft and Multi-Paxos. */
+/** Runs a replicated log alone (Raft or Multi-Paxos) under random faults of the network and the nodes. */
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
@@ -11,15 +11,15 @@ type Log = Vocabulary & {
   event: ReplicatedLog["event"];
 };
 
-/** A log, and what is drawn of its options. */
+/** A log, and its random options. */
 export interface LogInAdversity<O extends object> {
   readonly options: fc.Arbitrary<O>;
-  /** Options with which leaders read by their leases, when clocks are wrong by at most this share of their speed. */
+  /** Returns options for reads with leader leases. The speed of clocks is wrong by at most this fraction. */
   readonly leasing: (drift: number) => object;
   readonly make: (options: O) => Protocol<Log>;
-  /** What a node still knows after a crash. */
+  /** Returns the part of the state that a node keeps across a crash. */
   readonly durable: (state: never) => unknown;
-  /** Up to where a node knows entries to be decided. */
+  /** Returns the last index that a node knows to be decided. */
   readonly decidedAt: (state: never) => number;
 }
 
@@ -82,7 +82,7 @@ const adversityOf = <O extends object>(options: fc.Arbitrary<O>) =>
     duplicateRate: fc.constantFrom(0, 0.1),
     order: fc.constantFrom("fifo" as const, "none" as const),
     options,
-    /** By how much the speed of each clock differs; with it leaders read by their lease, and nodes are not paused. */
+    /** The error of each clock's speed. If it is set, leaders use leases for reads, and nodes are not paused. */
     drifts: fc.option(fc.array(fc.constantFrom(-DRIFT, 0, DRIFT), { minLength: NODES, maxLength: NODES }), { freq: 1 }),
     deeds: fc.array(fc.record({ afterMs: fc.constantFrom(0, 5, 40, 150, 500), deed }), {
       minLength: 10,
@@ -92,7 +92,7 @@ const adversityOf = <O extends object>(options: fc.Arbitrary<O>) =>
   });
 type Adversity<O extends object> = ReturnType<typeof adversityOf<O>> extends fc.Arbitrary<infer A> ? A : never;
 
-/** What a read has to return: all that any node was told before it was requested. */
+/** Checks reads. A read must return all entries that any node knew to be decided when the read was requested. */
 class Reads {
   #told = 0;
   readonly #toldTo = new Map<NodeId, number>();
@@ -155,7 +155,7 @@ function nextSequence(sim: object): number {
   return next;
 }
 
-/** Does it, if it can be done. */
+/** Applies an act if it is currently possible. */
 function take(stage: Staged, paused: Set<NodeId>, each: Deed): void {
   const { sim, reads, pauses, delayMs } = stage;
   if (each.kind === "heal") return sim.heal();
@@ -220,7 +220,7 @@ function go(stage: Staged, deeds: Adversity<object>["deeds"]): Set<NodeId> {
   return paused;
 }
 
-/** The journal holds all that a node has to know, before it is compacted and after that. */
+/** Expects the journal to contain all state that a node needs, before and after compaction. */
 function expectRestored({ sim, decidedAt }: Staged, durable: (state: never) => unknown): void {
   const known = (each: NodeId) => durable(sim.world.state(each) as never);
   for (const each of all)
@@ -236,7 +236,7 @@ function expectRestored({ sim, decidedAt }: Staged, durable: (state: never) => u
   expect(sim.violations).toEqual([]);
 }
 
-/** Safe at every step; and once faults cease there is a leader, and commands are decided. */
+/** Checks safety at every step. After the faults end, there must be a leader, and commands must be decided. */
 export const safeThenLive = <O extends object>(log: LogInAdversity<O>, numRuns: number): void =>
   fc.assert(
     fc.property(adversityOf(log.options), (given) => {

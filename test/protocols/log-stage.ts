@@ -1,4 +1,4 @@
-/** A group whose messages go through a log, in the simulator, with a workload at every node, and what may happen to it. */
+/** A group in the simulator that sends its messages through a log, with a workload at every node and random faults. */
 import fc from "fast-check";
 import type { Assembly } from "../../src/core/assemble.ts";
 import type { CommandOf, NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
@@ -21,14 +21,17 @@ import { type Act, adversity, befall, recover } from "./group-adversity.ts";
 import type { GroupStage } from "./group-stage.ts";
 import { range } from "./sizes.ts";
 
-/** Sessions end soon, and logs keep no entries: who was away is brought up to date with a snapshot. */
+/**
+ * Options for sessions that expire quickly and logs that keep no entries, so a disconnected node catches up with a
+ * snapshot.
+ */
 const quickly: Readonly<Record<string, object>> = {
   session: { leaseMs: 1_000, renewMs: 250, sweepMs: 200, retryMs: 200 },
   replica: { snapshotChars: 300 },
   log: { keptEntries: 0 },
 };
 
-/** @param keepsAll no snapshot takes anybody past anything. */
+/** @param keepsAll whether entries are kept, so that no snapshot makes a node skip entries */
 export const quick = ({ parts, ...rest }: System, keepsAll = false): System => ({
   ...rest,
   parts: Object.fromEntries(
@@ -43,7 +46,7 @@ type Watched = Assembly<{ workload: MulticastWorkload; multicast: LogMulticast }
 
 export interface LogStage extends GroupStage<Vocabulary> {
   readonly sim: Simulation<never>;
-  /** Of the messages that were told though their sender was not in the group any more as when it said them. */
+  /** Messages that were delivered although their sender had left the group or rejoined it. */
   readonly late: readonly string[];
   readonly count: { ejected: number; restored: number; expired: number; waited: number };
   state(node: NodeId): Watched["state"];
@@ -51,7 +54,7 @@ export interface LogStage extends GroupStage<Vocabulary> {
 
 const orders = [totalOrder, happenedBeforeOrder, virtualSynchrony];
 
-/** With what the deliveries, the service and the log promise. */
+/** Returns the protocol with the properties of the deliveries, the service and the log. */
 function modelOf(system: System, keepsAll: boolean): Protocol<Watched> {
   const model = multicastModel(quick(system, keepsAll), orders)() as unknown as Protocol<Watched>;
   return { ...model, properties: [...model.properties, ...(serviceProperties as unknown as Property<Watched>[])] };
@@ -66,7 +69,7 @@ export function logStage(
   const records: { node: NodeId; incarnation: number; log: GroupEntry[] }[] = [];
   const late: string[] = [];
   const count = { ejected: 0, restored: 0, expired: 0, waited: 0 };
-  /** As which member each text was said, and who is in the view that each node has been told of last. */
+  /** The sender of each text, and the latest view that each node has learned. */
   const sayers = new Map<string, string>();
   const views = new Map<NodeId, readonly string[]>();
   const sim = simulation<Watched>({
@@ -82,7 +85,7 @@ export function logStage(
       }
       if (part === "replica" && body.type === "restored") {
         count.restored += 1;
-        views.delete(node); // Until it is told of the next.
+        views.delete(node); // Unknown until the next view.
       }
       if (part === "replica" && body.type === "ended" && body.reason === "expired") count.expired += 1;
       if (part === "replica" && body.type === "said") {
@@ -115,19 +118,25 @@ export function logStage(
       records.push({ node, incarnation: records.filter((record) => record.node === node).length + 1, log: [] });
       sim.start(node);
     },
-    /** Before its first view its workload would call messages of two lives by one name. */
+    /**
+     * Sends only after the first view. Before it, the workload of a restarted node would reuse the names of earlier
+     * messages.
+     */
     send(node) {
       if (!sim.world.alive.includes(node) || state(node).workload.view === 0) return;
       if (!state(node).multicast.order.isMember) count.waited += 1;
       sim.command(node, { type: "workload", body: { type: "send", messages: 1 } });
     },
-    /** It would leave for good. */
+    /** Does nothing, because the node would leave permanently. */
     tell: (_node: NodeId, _command: CommandOf<Vocabulary>) => {},
     payloads: (node) => state(node).workload.delivered.map(({ name }) => name),
   };
 }
 
-/** While a node has no session it is told of views without it, and of what is said in them: that one rule does not hold. */
+/**
+ * Returns violations of view synchrony, except one kind that is not checked: a node without a session receives views
+ * that exclude it, and their messages.
+ */
 export const synchronyOf = ({ records }: Pick<LogStage, "records">): readonly GroupViolation[] =>
   virtualSynchronyOf(records, { total: true }).filter(({ rule }) => rule !== "self-inclusion");
 
@@ -140,7 +149,7 @@ export interface Fate {
 export const fate = (maxNodes: number, acts: number): fc.Arbitrary<Fate> =>
   fc.record({ nodes: fc.integer({ min: 2, max: maxNodes }), seed: fc.nat(), acts: adversity(maxNodes, acts) });
 
-/** Lets it all happen and heals; then each node says something. */
+/** Runs all faults and then ends them. Afterwards each node sends a message. */
 export function endure({ nodes, seed, acts }: Fate, system = logMulticastSystem()): LogStage {
   const stage = logStage(nodes, { seed, system });
   const all = range(0, nodes - 1);
@@ -148,7 +157,7 @@ export function endure({ nodes, seed, acts }: Fate, system = logMulticastSystem(
   stage.sim.run(1_000);
   befall(stage, all, acts);
   recover(stage, all, 4_000);
-  // Who receives entries in another order is given snapshots here, one after the other: logs keep nothing.
+  // A node that receives entries out of order would keep getting snapshots here, because logs keep no entries.
   for (const from of all) for (const to of all) if (from !== to) stage.sim.setLink(from, to, { order: "fifo" });
   stage.sim.run(stage.sim.now + 2_000);
   for (const node of all) stage.send(node);

@@ -1,8 +1,11 @@
-/** Multi-Paxos in states that take long to reach: for explorations. */
+/** Initial states of Multi-Paxos that explorations would take long to reach. */
 import type { Protocol } from "../../src/core/protocol.ts";
 import type { MultiPaxos } from "../../src/protocols/consensus/multi-paxos/multi-paxos.ts";
 
-/** What nodes 1 and 2 have accepted in ballot 2 is chosen, and node 1 knows it. Node 0 has accepted something else in ballot 1. */
+/**
+ * Returns the protocol with this initial state: nodes 1 and 2 accepted a value in ballot 2, so it is chosen, and node 1
+ * knows it. Node 0 accepted a different value in ballot 1.
+ */
 export function inTwoBallots(whole: Protocol<MultiPaxos>): Protocol<MultiPaxos> {
   const accepted = (round: number, node: number) => {
     const ballot = { round, node };

@@ -1,4 +1,4 @@
-/** What tests of several multicasts expect, in the same words. */
+/** Expectations for tests of several multicasts. */
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
@@ -8,14 +8,14 @@ import { MESSAGE_MS, stage, use } from "./multicast-stage.ts";
 import { range } from "./sizes.ts";
 
 export interface Demands {
-  /** When members are told to send. */
+  /** Members send during this time. */
   readonly withinMs?: number;
-  /** How many messages at a time. */
+  /** The largest number of messages sent at once. */
   readonly most?: number;
   readonly numRuns?: number;
 }
 
-/** Whoever of five members sends, whenever: in the end everybody has delivered all, and no claim was violated. */
+/** Checks random sends by five members: eventually every member delivers all messages, and no property is violated. */
 export function expectAllDelivered<M extends Vocabulary>(
   group: (seed: number) => Simulation<MulticastWithWorkload<M>>,
   { withinMs = 100, most = 3, numRuns = 150 }: Demands = {},
@@ -37,7 +37,10 @@ export function expectAllDelivered<M extends Vocabulary>(
   );
 }
 
-/** What a multicast costs, of the lowest node and of the highest: measured, and as the algorithm claims. */
+/**
+ * Expects the cost of a multicast by the lowest and the highest node to be as measured here and as claimed by the
+ * algorithm.
+ */
 export function expectCost<M extends Vocabulary>(protocol: Protocol<M>, nodes: number, messages: number): void {
   const group = stage(protocol, nodes);
   group.send(0, "hello");
@@ -48,7 +51,7 @@ export function expectCost<M extends Vocabulary>(protocol: Protocol<M>, nodes: n
   expect(group.sim.verdict()).toEqual([]);
 }
 
-/** After how many message times the members of a group deliver what the first of them sends. */
+/** Expects the members of a group to deliver a message from the first member after these numbers of message delays. */
 export function expectDelays<M extends Vocabulary>(protocol: Protocol<M>, delays: readonly number[]): void {
   const group = stage(protocol, delays.length);
   group.send(0, "hello");

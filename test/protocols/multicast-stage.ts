@@ -1,4 +1,4 @@
-/** What tests of orders share: groups whose members send and remember, what came where, and explorations. */
+/** Helpers for tests of message orders: groups whose members send and record their deliveries, and explorations. */
 import { type Exploration, type ExploreOptions, explore } from "../../src/check/explore.ts";
 import type { Move } from "../../src/check/model.ts";
 import type { NodeId, Property, Protocol, Tagged, Vocabulary } from "../../src/core/protocol.ts";
@@ -22,7 +22,7 @@ export const MESSAGE_MS = 10;
 export const send = (payload: string) => ({ type: "send" as const, payload });
 export const use = (messages: number) => ({ type: "workload" as const, body: { type: "send" as const, messages } });
 
-/** Nodes that have been running idly, without workloads. */
+/** Starts idle nodes without workloads. */
 export function stage<M extends Vocabulary>(
   protocol: Protocol<M>,
   nodes: number,
@@ -46,9 +46,9 @@ export function stage<M extends Vocabulary>(
   return {
     sim,
     send: (node: NodeId, payload: string) => sim.command(node, send(payload) as never),
-    /** What a node has delivered, in that order. */
+    /** The payloads that a node has delivered, in order. */
     at: (node: NodeId) => delivered.filter((each) => each.node === node).map(({ payload }) => payload),
-    /** When whatever has that payload was delivered, ascending. */
+    /** The times at which a payload was delivered, ascending. */
     times: (of: string) => delivered.filter(({ payload }) => payload === of).map(({ at }) => at),
     ids: (node: NodeId) => delivered.filter((each) => each.node === node).map(({ id }) => id),
     story: () => entries.map((entry) => `${logLine(entry)}\n`).join(""),
@@ -64,7 +64,7 @@ export interface Correspondence {
   readonly workload?: Partial<MulticastWorkloadOptions>;
 }
 
-/** A group with workloads over links that may take from 1 to 40 ms for each message, in any order. */
+/** Runs a group with workloads over unordered links with delays of 1 to 40 ms. */
 export function correspondence<M extends Vocabulary>(
   protocol: Protocol<M>,
   { nodes, seed, orders, workload = {} }: Correspondence,
@@ -80,7 +80,7 @@ export function correspondence<M extends Vocabulary>(
   return sim;
 }
 
-/** Every run in which each node sends so many messages, or as many as is said for it, whenever it likes. */
+/** Explores every run where each node sends this many messages, at any time. */
 export function exploreSends<M extends Vocabulary>(
   protocol: Protocol<M>,
   messages: readonly number[],
@@ -106,14 +106,14 @@ export function exploreSends<M extends Vocabulary>(
   });
 }
 
-/** A counterexample in few words: `1 receives multicast of 0`. */
+/** Formats a short counterexample, with lines like `1 receives multicast from 0`. */
 export const told = <M extends Vocabulary>({ path }: Exploration<MulticastWithWorkload<M>>): string[] =>
   path.map(({ move }) => inWords(move as never));
 
 function inWords(move: Move<{ state: object; message: Tagged; timer: string; command: Tagged }>): string {
-  if (move.kind === "receive") return `${move.node} receives ${typeOf(move.message)} of ${move.from}`;
-  if (move.kind === "command") return `${move.node} is told to ${typeOf(move.command)}`;
-  if (move.kind === "timeout") return `${move.node} goes on`;
+  if (move.kind === "receive") return `${move.node} receives ${typeOf(move.message)} from ${move.from}`;
+  if (move.kind === "command") return `${move.node} receives command ${typeOf(move.command)}`;
+  if (move.kind === "timeout") return `${move.node} times out`;
   return `${move.node} ${move.kind}`;
 }
 

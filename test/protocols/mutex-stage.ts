@@ -1,4 +1,7 @@
-/** What tests of mutual exclusion share: nodes with workloads, when each of them asked and entered, and explorations. */
+/**
+ * Helpers for tests of mutual exclusion: nodes with workloads, the times of their requests and entries, and
+ * explorations.
+ */
 import fc from "fast-check";
 import { expect } from "vitest";
 import { type Exploration, type ExploreOptions, explore } from "../../src/check/explore.ts";
@@ -19,7 +22,7 @@ export interface Stage<M extends Mutex> {
   readonly sim: Simulation<MutexWithWorkload<M>>;
   readonly entries: readonly TraceEntry<MutexWithWorkload<M>>[];
   story(): string;
-  /** Who did so, in the order of time. */
+  /** Returns the nodes with such an event and its time, in chronological order. */
   moments(what: "needed" | "entered" | "exited"): { node: NodeId; at: number }[];
 }
 
@@ -29,7 +32,7 @@ interface StageOptions {
   readonly stayMs?: number;
 }
 
-/** Nodes that have been running idly, each with a workload. */
+/** Starts idle nodes, each with a workload. */
 export function stage<M extends Mutex>(
   mutex: Protocol<M>,
   nodes: readonly NodeId[],
@@ -58,10 +61,10 @@ export function stage<M extends Mutex>(
 }
 
 /**
- * Any workloads, any delays: all that is claimed holds at the end, and every request has been granted.
+ * Checks random workloads and delays: all properties hold at the end, and every request has been granted.
  *
- * @param untilMs of runs that do not end by themselves.
- * @param also what else must be true at the end of a run.
+ * @param untilMs the end of runs that do not end by themselves
+ * @param also an additional check at the end of a run
  */
 export function expectEverybodyServed<M extends Mutex>(
   nodes: number,
@@ -87,7 +90,7 @@ export function expectEverybodyServed<M extends Mutex>(
   );
 }
 
-/** Every node uses the section so many times, or as many as is said for it, whenever it likes, over FIFO links. */
+/** Explores runs where every node uses the critical section this many times, at any time, over FIFO links. */
 export function exploreUses<M extends Mutex>(
   mutex: Protocol<M>,
   nodes: number,
@@ -111,10 +114,10 @@ export function exploreUses<M extends Mutex>(
   );
 }
 
-/** Whatever a handler did with it would throw. */
+/** A context without methods. A handler that uses one throws. */
 export const silent = { self: 0, peers: [] } as never;
 
-/** The one property of that name, with which a search looks for its violation alone. */
+/** Returns the protocol with only the property of that name, so that a search finds only its violations. */
 export function about<M extends Mutex>(
   mutex: Protocol<M>,
   name: string,
@@ -122,7 +125,10 @@ export function about<M extends Mutex>(
   return { properties: mutexWithWorkload(() => mutex).properties.filter((property) => property.name === name) };
 }
 
-/** What breaks among 3 nodes that enter once each, and the shortest run that shows it, a move each. */
+/**
+ * Returns the property that breaks among 3 nodes that enter once each, and the shortest run that shows it, one move per
+ * line.
+ */
 export function shortestViolation<M extends Mutex>(
   mutex: Protocol<M>,
   options: Partial<ExploreOptions<MutexWithWorkload<M>>>,

@@ -1,4 +1,4 @@
-/** A replica of PBFT that forges what proves a view change: new views, and certificates in view changes. */
+/** A PBFT replica that forges the proofs of a view change: new-view messages, and certificates in view changes. */
 import type { NodeId, Tagged } from "../../src/core/protocol.ts";
 import { idealSignatures, sign } from "../../src/core/signatures.ts";
 import type { ByzantineBehaviour } from "../../src/protocols/byzantine.ts";
@@ -7,7 +7,10 @@ import type { Assignment, Certificate, NewView, Pbft } from "../../src/protocols
 
 type Message = Pbft["message"];
 
-/** Forged messages, by what is wrong with them. Every signature in them is the liar's own, or one that it has seen. */
+/**
+ * Returns forgeries of messages, by name. Every signature in a forged message is the forger's own or one that it has
+ * received.
+ */
 export function forgeries(liar: NodeId): Readonly<Record<string, (message: Message) => Message | null>> {
   const signer = { self: liar, signatures: idealSignatures(liar) };
   const nothing = (value: Assignment) => sign(signer, prePrepareShape, { ...value, digest: NOTHING });
@@ -24,7 +27,7 @@ export function forgeries(liar: NodeId): Readonly<Record<string, (message: Messa
   const doubled = <T>([first, ...others]: readonly T[]): T[] =>
     first === undefined ? [] : [first, first, ...others.slice(1)];
   return {
-    "a new view without what is prepared": newView(({ prePrepares }) => ({
+    "a new view without prepared batches": newView(({ prePrepares }) => ({
       prePrepares: prePrepares.map(({ value }) => nothing(value)),
     })),
     "a new view that stops short": newView(({ prePrepares }) => ({ prePrepares: prePrepares.slice(1) })),
@@ -43,7 +46,7 @@ export function forgeries(liar: NodeId): Readonly<Record<string, (message: Messa
   };
 }
 
-/** Sends each receiver what its algorithm sends, or one of these forgeries of it. */
+/** Sends each receiver either the correct message or a forgery of it. */
 export function forger(liar: NodeId, names: readonly string[] = Object.keys(forgeries(liar))): ByzantineBehaviour {
   const all = forgeries(liar);
   return {

@@ -1,4 +1,7 @@
-/** Raft in states that take long to reach, with clients that read, and with properties that only these show: for explorations. */
+/**
+ * Initial states of Raft that explorations would take long to reach, with clients that read and properties that only
+ * these states show.
+ */
 import type { Context, Duration, EventOf, NodeId, Property, Protocol, TimerOf } from "../../src/core/protocol.ts";
 import { safety } from "../../src/protocols/consensus/raft/properties.ts";
 import type { Raft } from "../../src/protocols/consensus/raft/raft.ts";
@@ -8,7 +11,7 @@ import { changedContext, withContext } from "../../src/protocols/contexts.ts";
 type State = Raft["state"];
 type Ctx = Context<Raft>;
 
-/** Of three nodes two have entries at one place, of terms 2 and 3, and neither is committed. */
+/** Two of three nodes have entries of terms 2 and 3 at the same index. Neither entry is committed. */
 export function asInFigure8(bounded: Protocol<Raft>): Protocol<Raft> {
   const terms = [[1, 2], [1], [1, 3]];
   const entry = (term: number, at: number) =>
@@ -29,7 +32,7 @@ interface Observed {
 
 const readsAreNew: Property<Raft> = {
   name: "reads",
-  claim: "a read returns all that any node knew to be decided when it was requested",
+  claim: "a read returns all entries that any node knew to be decided when the read was requested",
   when: "always",
   history: {
     empty: { decided: 0, isStale: false },
@@ -41,14 +44,17 @@ const readsAreNew: Property<Raft> = {
   holds: ({ nodes, history }) => nodes.every((node) => !history<Observed>(node).isStale),
 };
 
-/** 0 leads term 1. The checker has no clock, so a node that learns of a command notifies the client at 0 by a message, and that client reads. */
+/**
+ * Node 0 leads term 1. The checker has no clock. Therefore a node that learns of a command notifies the client at node
+ * 0 with a message, and that client reads.
+ */
 export function readElsewhere(bounded: Protocol<Raft>): Protocol<Raft> {
   const telling = withContext(bounded, (ctx) =>
     changedContext(ctx, {
       emit(event: EventOf<Raft>) {
         ctx.emit(event);
         if (event.type !== "decided" || ctx.self === 0) return;
-        ctx.send(0, { type: "forward", request: { type: "read", read: event.index } } as never); // The read's number is its place.
+        ctx.send(0, { type: "forward", request: { type: "read", read: event.index } } as never); // The read's number.
       },
     }),
   ) as Protocol<Raft>;
@@ -71,7 +77,7 @@ export function readElsewhere(bounded: Protocol<Raft>): Protocol<Raft> {
   };
 }
 
-/** Node 0 leads term 1, and all have its first entry and know that it is committed. */
+/** Node 0 leads term 1. All nodes have its first entry and know that it is committed. */
 const led = (initial: State, self: NodeId, peers: readonly NodeId[]): State => ({
   ...initial,
   term: 1,
@@ -81,7 +87,7 @@ const led = (initial: State, self: NodeId, peers: readonly NodeId[]): State => (
   role: self === 0 ? leading(peers) : { is: "follower", leader: 0, hasHeard: false, incoming: null },
 });
 
-/** A leader whose followers have its only entry. */
+/** Returns the role of a leader whose followers have its only entry. */
 const leading = (peers: readonly number[]): Role => ({
   is: "leader",
   firstIndex: 1,
@@ -109,8 +115,8 @@ const follower: Follower = {
 };
 
 /**
- * Node 0 leads term 2, and its second entry is committed. Node 2 was cut off in term 1: its second and third entries are of that term,
- * so it conflicts with the snapshot that it gets once 0 takes one.
+ * Node 0 leads term 2, and its second entry is committed. Node 2 was cut off in term 1. Its second and third entries
+ * are from that term, so they conflict with the snapshot that it receives once node 0 takes one.
  */
 export function overAConflict(bounded: Protocol<Raft>): Protocol<Raft> {
   const noop = (term: number) => ({ type: "noop", term }) as const;
@@ -140,7 +146,7 @@ export function overAConflict(bounded: Protocol<Raft>): Protocol<Raft> {
   };
 }
 
-/** Marked when a leader answers a read by its lease. */
+/** Contains marks for reads that a leader answered by its lease. */
 interface Marked {
   hasReadByLease?: boolean;
 }
@@ -153,11 +159,11 @@ const leaseIsUsed: Property<Raft> = {
 };
 
 /**
- * All that can happen within one lease: no promise and no lease that begins in a run expires in it, and any other timer may expire at any
- * time. So leases are explored without a clock. It begins after a silence: node 0 leads, and the promises to it have just expired. A leader begins
- * one round of heartbeats by its timer, and nodes stand for election in one more term.
+ * Explores all runs within one lease without a clock: no promise and no lease that begins in a run expires in it, and
+ * any other timer may expire at any time. A run begins after a silence: node 0 leads, and the promises to it have just
+ * expired. A leader's timer starts one round of heartbeats, and nodes become candidates in one more term.
  *
- * @param cut nodes without a link to each other.
+ * @param cut nodes without a link to each other
  */
 export function withinALease(whole: Protocol<Raft>, cut: readonly NodeId[] = []): Protocol<Raft> {
   const LAST_TERM = 2;
@@ -208,10 +214,10 @@ export function withinALease(whole: Protocol<Raft>, cut: readonly NodeId[] = [])
   };
 }
 
-/** Whoever has begun the highest term that there is has voted for itself in it, and is in it still. */
+/** The node that began the highest term voted for itself in that term, and is still in it. */
 const begunByCandidates: Property<Raft> = {
   name: "terms begin with candidates",
-  claim: "in the highest term that any node is in some node has stood for election",
+  claim: "some node became a candidate in the highest term of any node",
   when: "always",
   holds({ nodes, alive, state }) {
     if (alive.length < nodes.length) return true;

@@ -1,4 +1,4 @@
-/** Raft by itself in the simulator: commands are given to it directly, and its logs are read in words. */
+/** Raft alone in the simulator. Tests send commands to it directly and read its logs as text. */
 import type { NodeId } from "../../src/core/protocol.ts";
 import type { RaftOptions } from "../../src/protocols/consensus/raft/options.ts";
 import { type Raft, raft } from "../../src/protocols/consensus/raft/raft.ts";
@@ -11,23 +11,23 @@ interface Setting {
   delayMs?: number | readonly [number, number];
   seed?: number;
   options?: Partial<RaftOptions>;
-  /** Whether the story is told. True by default. */
+  /** Whether to log the story. Defaults to true. */
   logged?: boolean;
-  /** This node alone has a short time-out, so that nobody else stands. */
+  /** The only node with a short timeout, so that no other node becomes a candidate. */
   alone?: NodeId;
 }
 
 export interface RaftStage {
   readonly sim: Simulation<Raft>;
   readonly story: string[];
-  /** Until somebody leads and all know what is committed. */
+  /** Runs until a leader exists and all nodes know the commit index. */
   settle(): void;
   propose(node: NodeId, operation: string): void;
-  /** Of the highest term, among the alive. */
+  /** The leader of the highest term among live nodes. */
   leader(): NodeId;
-  /** Each alive node's log: `1:noop 1:add 1`. */
+  /** The log of each live node, for example `1:noop 1:add 1`. */
   logs(): string[];
-  /** What was sent by type, within so long, while no heartbeat is due. */
+  /** Returns the number of messages of each type that are sent within this time, while no heartbeat is due. */
   costOf(act: () => void, withinMs: number): Record<string, number>;
 }
 
@@ -66,7 +66,7 @@ export function raftStage({ nodes, delayMs = 10, seed = 1, options = {}, logged 
     },
     logs: () => sim.world.alive.map((node) => sim.world.state(node).log.entries.map(inWords).join(" ")),
     costOf(act, withinMs) {
-      // Just after a round of heartbeats.
+      // Start just after a round of heartbeats.
       const sent = (): number => sim.messages.byType.heartbeat ?? 0;
       for (const before = sent(); sent() === before; ) sim.step();
       sim.run(sim.now + 25);
@@ -79,7 +79,7 @@ export function raftStage({ nodes, delayMs = 10, seed = 1, options = {}, logged 
   };
 }
 
-/** So far behind that the first is elected before any of them stands. */
+/** Slows these nodes so much that the first node is elected before any of them becomes a candidate. */
 const far = (nodes: readonly NodeId[]) => nodes.map((node) => ({ node, behind: 200 }));
 
 function inWords(entry: Entry): string {

@@ -1,8 +1,11 @@
-/** A search that came to nothing of what it speaks of shows nothing, whatever its verdict. What is violated was reached. */
+/**
+ * Expects a search to reach given states. A search that does not reach the states it is about proves nothing, even if
+ * it finds no violation. A violated property counts as reached.
+ */
 import { expect } from "vitest";
 import { isReached, type Reach } from "../../src/check/reach.ts";
 
-/** @param what events and handlers, as parts call them: `entered`, `receive requestVote`. */
+/** @param what names of events and handlers as the parts use them, for example `entered` or `receive requestVote` */
 export function reaching<F extends { readonly verdict: string; readonly reach: Reach }>(
   found: F,
   ...what: readonly string[]
@@ -25,7 +28,10 @@ interface Counted {
   readonly states: number;
 }
 
-/** A bug often changes the number of states as well. The violated property has to be what fails, or an update of the number hides it. */
+/**
+ * Expects a number of states and a verdict. A bug often changes the number of states as well. The test must then fail
+ * because of the property. Otherwise an update of the number would hide the bug.
+ */
 export function expectStates(found: Counted, verdict: "holds" | "unknown", states: number): void {
   const violated = "a property is violated: fix the protocol, and leave the number of states as it is";
   expect(found.property?.name ?? null, violated).toBeNull();

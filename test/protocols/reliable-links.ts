@@ -1,13 +1,13 @@
 /**
- * Links as real processes have them, for the simulator, whose cuts and losses take messages for good: what one node sends to
- * another is numbered, acknowledged and sent again, so that it arrives once and in order while both live on. What was meant
- * for a life that has ended is lost. What is broadcast is a datagram, and stays at the mercy of the network.
+ * Reliable links for the simulator, where cuts and losses drop messages permanently. Like the links between real
+ * processes, they number, acknowledge and resend messages between two nodes, so each message arrives once and in order
+ * while both are running. Messages to an earlier incarnation are lost. Broadcasts are datagrams and stay unreliable.
  */
 import type { Context, MessageOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { changedContext } from "../../src/protocols/contexts.ts";
 
 interface Link {
-  /** The other's life, as far as it is known: 0 before it has been met. */
+  /** The other node's incarnation, or 0 while it is unknown. */
   life: number;
   sent: number;
   unacknowledged: { number: number; body: unknown }[];
@@ -39,7 +39,7 @@ export function linked<V extends Vocabulary>(protocol: Protocol<V>): Protocol<V>
     ctx.setTimer("links", RESEND_MS);
   }
 
-  /** Another life begins with nothing on its way, in either direction. */
+  /** Starts a new incarnation of the peer, with no messages in transit in either direction. */
   function meet(state: Any, peer: NodeId, life: number): void {
     const known = link(state, peer);
     if (life <= known.life) return;
@@ -84,7 +84,7 @@ export function linked<V extends Vocabulary>(protocol: Protocol<V>): Protocol<V>
 
   return {
     ...inner,
-    shapes: { ...inner.shapes, message: {} }, // What it sends is around what the protocol has declared.
+    shapes: { ...inner.shapes, message: {} }, // The messages of links wrap the declared ones.
     init(self: NodeId, peers: readonly NodeId[]) {
       lives += 1;
       return { inner: inner.init(self, peers), life: lives, links: {}, isArmed: false };
@@ -95,8 +95,8 @@ export function linked<V extends Vocabulary>(protocol: Protocol<V>): Protocol<V>
       frame(state: Any, from: NodeId, { life, to, number, body }: Any, ctx: Any) {
         meet(state, from, life);
         const known = link(state, from);
-        if (life < known.life) return; // Of a life that has ended.
-        const isMine = to === state.life; // Sent to nobody it had met, it is sent again to the life that it meets first.
+        if (life < known.life) return; // The sender was an earlier incarnation.
+        const isMine = to === state.life; // The first incarnation may be unknown.
         const isNext = isMine && number === known.received + 1;
         if (isNext) known.received = number;
         ctx.send(from, { type: "acknowledgement", life: state.life, to: life, number: isMine ? known.received : 0 });

@@ -1,13 +1,13 @@
-/** Costs hold for every number of nodes. */
+/** Runs cost tests for several numbers of nodes. */
 import { test } from "vitest";
 
 const ALWAYS_UP_TO = 16;
 
-/** Whole numbers, both ends included. */
+/** Returns the integers from first to last, both included. */
 export const range = (first: number, last: number): number[] =>
   Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => first + at);
 
-/** A test for each number of nodes; those of the larger ones take long together. */
+/** Defines a test for each number of nodes. The larger ones together take long. */
 export function eachSize(first: number, last: number, title: string, body: (nodes: number) => void): void {
   test.each(range(first, ALWAYS_UP_TO))(title, (nodes) => body(nodes));
   test.each(range(ALWAYS_UP_TO + 1, last))(title, { tags: ["long"] }, (nodes) => body(nodes));

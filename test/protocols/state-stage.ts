@@ -1,4 +1,4 @@
-/** A group whose members replicate a state, in the simulator, and what may happen to it. */
+/** A group in the simulator whose members replicate a state, and its random faults. */
 import fc from "fast-check";
 import type { CommandOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { monitored } from "../../src/protocols/multicast/family/systems.ts";
@@ -15,7 +15,7 @@ import { type Act, adversity, befall, recover } from "./group-adversity.ts";
 import type { GroupStage } from "./group-stage.ts";
 import { linked } from "./reliable-links.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: the whole has parts of which the test names two
+// biome-ignore lint/suspicious/noExplicitAny: the system has many parts, and the tests name only two of them
 type Any = any;
 
 export type ReplicaState = Replica["state"];
@@ -25,10 +25,10 @@ export const stacksWithState = { isis: isisWithState, "causal-total": causalTota
 export interface StateStage extends GroupStage<Vocabulary> {
   readonly sim: Simulation<Any>;
   replica(node: NodeId): ReplicaState;
-  /** How many words on its standing a node has said in its view. */
+  /** The number of state reports that a node has sent in its view. */
   words(node: NodeId): number;
   tell(node: NodeId, command: CommandOf<Vocabulary>): void;
-  /** To the replica of a node that is up. */
+  /** Sends a command to the replica of a running node. */
   use(node: NodeId, type: "read" | "stop" | "send"): void;
 }
 
@@ -56,7 +56,7 @@ export function stateStage(order: AnyMaker, nodes: number, options: Partial<Simu
       sim.start(node);
       stage.use(node, "read");
     },
-    // Who sends outside would call two messages by one name.
+    // A node outside the view would reuse the names of earlier messages, so it sends nothing.
     send: (node) => {
       if (isUp(node) && stage.replica(node).membership === "member") stage.use(node, "send");
     },
@@ -74,7 +74,10 @@ export function stateStage(order: AnyMaker, nodes: number, options: Partial<Simu
   return stage;
 }
 
-/** Node 0 has a state of many parts. It crashes when node 2, which has sent a message in the meantime, is about to receive them. */
+/**
+ * Node 0 has a state of many parts. It crashes when node 2, which has sent a message in between, is about to receive
+ * them.
+ */
 export function sourceCrashes(order: AnyMaker, before: (stage: StateStage) => void): StateStage {
   const stage = stateStage(order, 3, { delayMs: 10 });
   const { sim, use, send, replica } = stage;
@@ -98,7 +101,7 @@ export function sourceCrashes(order: AnyMaker, before: (stage: StateStage) => vo
   return stage;
 }
 
-/** Node 1 asks for the state after it has received the message of node 2. */
+/** Node 1 requests the state after it has received node 2's message. */
 export function anotherReadsLater(stage: StateStage): void {
   while (transferAt(stage.sim, 1).place < 2) stage.sim.run(stage.sim.now + 1);
   stage.use(1, "read");
@@ -108,7 +111,7 @@ export interface Misfortune {
   readonly nodes: number;
   readonly seed: number;
   readonly acts: readonly Act[];
-  /** Who begins to read or stops to, after so many acts. */
+  /** Nodes that start or stop reading, and after how many acts. */
   readonly readers: readonly { after: number; node: NodeId; reads: boolean }[];
 }
 
@@ -122,7 +125,7 @@ export const misfortune = (maxNodes: number, maxActs: number): fc.Arbitrary<Misf
     }),
   });
 
-/** Lets it all happen and heals, so that in the end all are in one view and read. */
+/** Runs all acts and then ends all faults. Afterwards all nodes read, and each sends a message. */
 export function suffer(order: AnyMaker, { nodes, seed, acts, readers }: Misfortune): StateStage {
   const stage = stateStage(order, nodes, { seed });
   const all = range(nodes);

@@ -1,4 +1,4 @@
-/** Views with nothing above them, as the checker explores them. */
+/** Views without a layer above, for the checker. */
 import { expect } from "vitest";
 import type { ExploreOptions } from "../../src/check/explore.ts";
 import { Model, type Move } from "../../src/check/model.ts";
@@ -7,7 +7,7 @@ import type { CommandOf, NodeId, Property, Protocol } from "../../src/core/proto
 import { natural } from "../../src/core/shape.ts";
 import { type Views, views } from "../../src/protocols/membership/views/agreement.ts";
 
-/** Says that it holds nothing whenever it is asked: what is explored is how views are agreed upon. */
+/** A layer that always reports that it holds no messages. The exploration is about the agreement on views. */
 export type Nothing = {
   state: Record<never, never>;
   command: { type: "flush"; round: number };
@@ -50,11 +50,11 @@ export const safety: { properties: Property<Group>[] } = {
 };
 
 export function told(move: Move<Group>): string {
-  const what = move.kind === "receive" ? `receives ${move.message.body.type} of ${move.from}` : move.kind;
+  const what = move.kind === "receive" ? `receives ${move.message.body.type} from ${move.from}` : move.kind;
   return `${move.node} ${what}${move.crashesWithinStep === true ? ", and crashes before its second send" : ""}`;
 }
 
-/** Takes the moves one after the other. */
+/** Replays the moves one after another. */
 export function follow(options: ExploreOptions<Group>, moves: readonly string[]): Group["state"][] {
   const model = new Model<Group>(options);
   const at = model.initial();

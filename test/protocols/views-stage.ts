@@ -1,4 +1,4 @@
-/** Views with a stand-in for what carries the messages, and a failure detector, in the simulator. */
+/** Views in the simulator, with a stub for the message layer and a failure detector. */
 import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
 import { list, natural } from "../../src/core/shape.ts";
@@ -7,7 +7,7 @@ import { type Views, type ViewsOptions, views } from "../../src/protocols/member
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import { logLine } from "../../src/trace/log.ts";
 
-/** Stands in for what carries the messages: counts what it has of each member, from the first on, and delivers nothing. */
+/** A stub for the message layer. It counts each member's messages, starting with the first, and delivers nothing. */
 type Store = {
   state: {
     view: number;
@@ -15,7 +15,7 @@ type Store = {
     received: number[];
     wanted: { round: number; cut: number[] } | null;
     isBlocked: boolean;
-    /** What it had of each member when it went from a view to the next. */
+    /** For each view that the node left for the next: the numbers of messages that it had from the members. */
     went: Record<number, number[]>;
   };
   message:
@@ -53,7 +53,8 @@ const store: Protocol<Store> = {
   receive: {
     item(state, from, { view, number }) {
       const at = state.members.indexOf(from);
-      if (view === state.view && number === (state.received[at] ?? 0) + 1) state.received[at] = number; // Others are lost.
+      // Other messages are lost.
+      if (view === state.view && number === (state.received[at] ?? 0) + 1) state.received[at] = number;
     },
     want: (state, from, { view }, ctx) => {
       if (view === state.view) ctx.send(from, { type: "have", view, received: state.received });
@@ -107,7 +108,7 @@ const store: Protocol<Store> = {
   properties: [
     {
       name: "the cut is held",
-      claim: "whoever goes from a view to the next has had the whole cut of it",
+      claim: "a node that moves from one view to the next has received the view's whole cut",
       when: "always",
       holds: ({ alive, state }) => {
         const cuts = new Map<string, string>();
@@ -151,7 +152,7 @@ const group = (options?: Partial<ViewsOptions>, detector?: Partial<HeartbeatOpti
 
 export const range = (nodes: number): NodeId[] => Array.from({ length: nodes }, (_, i) => i);
 
-/** Of the last stage: what was sent for views, and what they said. */
+/** The messages and events of the views in the last stage. */
 export const story: string[] = [];
 
 export function stage(
@@ -175,7 +176,9 @@ export function stage(
   return sim;
 }
 
-/** With a failure detector that is silent, and properties that are looked at in the end. */
+/**
+ * Returns a simulation with a failure detector that never reports anything. Liveness properties are checked at the end.
+ */
 export function undetected(nodes: number): Simulation<Group> {
   const protocol = group({ remindMs: 0 }, { intervalMs: 1_000_000 });
   const sim = simulation<Group>({ protocol, nodes: range(nodes), seed: 1, delayMs: 5, properties: "at the end" });
@@ -188,7 +191,7 @@ export const viewOf = (sim: Simulation<Group>, node: NodeId): string => {
   const { view } = sim.world.state(node).views;
   return `${view.number}: ${view.members.map((member) => `${member.node}.${member.incarnation}`).join(" ")}`;
 };
-/** What all alive nodes have for the present view: one where they agree. */
+/** Returns the current views of live nodes, without duplicates. */
 export const viewsOf = (sim: Simulation<Group>): string[] => [
   ...new Set(sim.world.alive.map((node) => viewOf(sim, node))),
 ];
@@ -197,7 +200,7 @@ export const join = { type: "views", body: { type: "join" } } as const;
 export const leave = { type: "views", body: { type: "leave" } } as const;
 export const suspect = (node: NodeId) => ({ type: "views", body: { type: "suspect", node } }) as const;
 export const restore = (node: NodeId) => ({ type: "views", body: { type: "restore", node } }) as const;
-/** What views has said to others than the store. */
+/** Returns the views' messages to parts other than the store. */
 export const said = (sim: Simulation<Group>, node: NodeId): string[] =>
   sim
     .events(node)

@@ -1,7 +1,7 @@
 /**
- * Runs in virtual time, for what rests on time or never comes to rest: leases, detectors, groups. Clocks and links misbehave
- * as far as the protocol allows. The checker has no clock, and would shrink such a run to one in which a clock stands still:
- * so a run is shrunk here, by leaving out what was done to it as long as the same property is violated.
+ * Runs protocols in virtual time that depend on time or never finish: leases, detectors, groups. Clocks and links
+ * misbehave as far as the protocol allows. The checker has no clock and would shrink such a run until a clock stops.
+ * Therefore runs are shrunk here, by leaving out commands and faults as long as the same property is violated.
  */
 import { movesOf } from "../../src/check/shrink/trace.ts";
 import { InvariantViolation } from "../../src/core/errors.ts";
@@ -14,43 +14,43 @@ import type { Delay } from "../../src/trace/link-model.ts";
 import type { Setting } from "./settings.ts";
 import type { AnyProtocol } from "./subjects.ts";
 
-/** What may happen to a run, each as often as drawn. */
+/** Faults that may occur in a run, with equal probability. List a fault repeatedly to draw it more often. */
 export type Mishap =
-  /** A node crashes, and is back after a while. */
+  /** A node crashes and restarts after a while. */
   | "restart"
-  /** A node crashes for good. */
+  /** A node crashes and never restarts. */
   | "end"
   /** One direction of a link loses everything for a while. */
   | "cut"
-  /** A node reaches nobody for a while, and nobody reaches it. */
+  /** A node is disconnected from all others for a while. */
   | "isolation"
   /** One direction of a link is slow for a while. */
   | "slow link"
-  /** What a node sends is slow, and what it is sent; then it is isolated. What is on its way arrives. */
+  /** All links of a node become slow, and then the node is isolated. Messages in transit still arrive. */
   | "slow isolation";
 
 export interface Adversity {
-  /** How many seeds are tried, from the first on; that is 1 by default. */
+  /** The number of tried seeds, beginning with `firstSeed`, which defaults to 1. */
   readonly seeds: number;
   readonly firstSeed?: number;
-  /** Commands and mishaps come within this; what lasts for a while is over by then. */
+  /** Commands and faults occur within this time. Temporary faults have ended by then. */
   readonly spanMs: number;
-  /** How long nothing more happens to the run, before what is to hold in the end is asked. 0: it is not asked. */
+  /** How long the run continues without faults before liveness is checked. With 0, liveness is not checked. */
   readonly calmMs: number;
   readonly mishaps: readonly Mishap[];
-  /** How many there are in a run. */
+  /** The number of faults in a run. */
   readonly count: number;
-  /** How long those last that are over after a while. */
+  /** The duration of a temporary fault. */
   readonly lastingMs: readonly [number, number];
-  /** How long a node is down that restarts; so long by default, too. */
+  /** How long a restarting node stays down. Defaults to `lastingMs`. */
   readonly downMs?: readonly [number, number];
-  /** How long messages travel. */
+  /** The delay of a message. */
   readonly delayMs?: Delay;
-  /** How slow a slow link is. */
+  /** The delay of a slow link. */
   readonly slowMs?: readonly [number, number];
-  /** By how much the speed of clocks may be wrong, as a share of it. */
+  /** The largest error of a clock's speed, as a fraction. */
   readonly drift?: number;
-  /** How likely it is that a message is lost, while the commands and mishaps come. */
+  /** The probability that a message is lost during `spanMs`. */
   readonly lossRate?: number;
 }
 
@@ -59,18 +59,18 @@ interface Deed {
   act(sim: Simulation<Vocabulary>): void;
 }
 
-/** What is left out or kept as a whole. */
+/** The unit of shrinking. Its parts are kept or left out together. */
 type Piece = readonly Deed[];
 
 export interface Found {
   readonly property: string;
   readonly effort: string;
-  /** Of the run as it was found, and shrunk: in moves, up to the violation. */
+  /** The length of the original run, in moves up to the violation. */
   readonly foundLength: number;
   readonly shrunkLength: number;
 }
 
-/** The first seed that violates a property, and the run shrunk. */
+/** Finds the first seed that violates a property, and shrinks its run. */
 export function endure(protocol: AnyProtocol, setting: Setting, adversity: Adversity): Found | null {
   const { firstSeed = 1 } = adversity;
   for (let seed = firstSeed; seed < firstSeed + adversity.seeds; seed++) {
@@ -89,7 +89,7 @@ export function endure(protocol: AnyProtocol, setting: Setting, adversity: Adver
   return null;
 }
 
-/** The property that the run of this seed violates, not shrunk; null if there is none. */
+/** Returns the property that this seed's run violates, or null. Does not shrink the run. */
 export function endureSeed(protocol: AnyProtocol, setting: Setting, adversity: Adversity, seed: number): string | null {
   const run = watched(protocol, setting, adversity, seed, drawn(setting, adversity, seed));
   return violation(run, adversity)?.property ?? null;
@@ -171,7 +171,7 @@ type Run = readonly [AnyProtocol, Setting, Adversity, seed: number, readonly Pie
 
 interface Watched {
   readonly sim: Simulation<Vocabulary>;
-  /** What the protocol has found wrong itself, and then stopped. */
+  /** The assertion of the protocol that failed and stopped the run, or null. */
   readonly breach: InvariantViolation | null;
 }
 
@@ -213,7 +213,10 @@ function live(sim: Simulation<Vocabulary>, setting: Setting, adversity: Adversit
   if (sim.violations.length === 0) sim.run(adversity.spanMs + adversity.calmMs);
 }
 
-/** The first: of what the protocol checks of itself, of what always holds, then of what was to hold in the end, then of what somebody has waited for too long. */
+/**
+ * Returns the first violation: a failed assertion of the protocol, otherwise a safety property, otherwise an overdue
+ * liveness property.
+ */
 function violation(
   { sim, breach }: Watched,
   { spanMs, calmMs }: Adversity,
@@ -224,7 +227,7 @@ function violation(
   return found === undefined ? null : { property: found.property, at: found.at };
 }
 
-/** What is violated, and after how many moves. */
+/** Returns the violated property and the number of moves up to the violation. */
 function told(...run: Run): { readonly property: string; readonly length: number } | null {
   const entries: TraceEntry<Vocabulary>[] = [];
   const found = violation(

@@ -1,4 +1,4 @@
-/** Bugs in what generals, FloodSet and players in lockstep do, round by round; beside a liar where they should withstand one. */
+/** Bugs in the generals, FloodSet and lockstep, which work in rounds. Some need a Byzantine node to show. */
 
 import type { Tagged } from "../../src/core/protocol.ts";
 import { idealSignatures, type Signed, sign } from "../../src/core/signatures.ts";
@@ -13,7 +13,7 @@ const FLOOD = "src/protocols/consensus/flood-set.ts";
 const LOCKSTEP = "src/protocols/consensus/lockstep/lockstep.ts";
 const WORDS = "src/protocols/consensus/lockstep/vocabulary.ts";
 
-// What liars say is put together from what their algorithm says.
+// Byzantine nodes modify the messages of their algorithm.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 const lying = (lies: (message: Any) => readonly object[]): ByzantineBehaviour => ({
@@ -23,12 +23,12 @@ const CHEAT = 2;
 const asCheat = { self: CHEAT, signatures: idealSignatures(CHEAT) };
 
 export const liars = {
-  /** The order that it passes on, another, none, or one that it says another has passed on. */
+  /** Passes on its message, a different order, or an order that it claims to have received from node 1. */
   lieutenant: lying((message) => [
     { ...message, order: "retreat" },
     { ...message, path: [0, 1], order: "retreat" },
   ]),
-  /** An order that the commander has not signed. */
+  /** Passes on its message, or an order that the commander has not signed. */
   forger: lying(({ type, statements }) => [
     {
       type,
@@ -44,7 +44,7 @@ export const liars = {
       { type: "missing", turn, due: "commit", from: [] },
     ];
   }),
-  /** Its echo, or none. */
+  /** Sends its echo, or a meaningless message instead. */
   hider: lying(({ type, turn }) => (type === "echo" ? [{ type: "missing", turn, due: "commit", from: [] }] : [])),
   revealer: lying(({ type, statement }) => {
     if (type !== "reveal") return [];
@@ -75,9 +75,9 @@ export const agreementSettings: Readonly<Record<string, Setting>> = {
     withinStep: true,
   },
   "a turn of two": { ...rounds, summary: "2 players, one turn", nodes: 2 },
-  "a turn of two that may be late": {
+  "a turn of two with late messages": {
     ...rounds,
-    summary: "2 players, one turn; deadlines may pass at any time. What is owed in the end is not asked",
+    summary: "2 players, one turn; deadlines may pass at any time. Only safety is checked",
     nodes: 2,
     timers: "free",
     safetyOnly: true,
@@ -91,7 +91,7 @@ const inFile = (protocol: Subject, file: string, bugs: readonly Bug[]): SeededBu
   bugs.map((bug) => ({ ...bug, protocol, file }));
 
 export const agreementBugs: readonly SeededBug[] = [
-  ...inFile("generals, the commander lies", ORAL, [
+  ...inFile("generals, the commander is Byzantine", ORAL, [
     {
       name: "one-round-short",
       summary: "the generals decide when the first round is over: m rounds for m traitors",
@@ -101,48 +101,48 @@ export const agreementBugs: readonly SeededBug[] = [
     },
     {
       name: "heard-alone",
-      summary: "a lieutenant obeys what it has heard itself, whatever the others say",
+      summary: "a lieutenant obeys only the orders it received itself and ignores the reports of others",
       find: `    const own = heardBy(state, path);\n    if (path.length === rounds(ctx)) return own;`,
       replace: `    const own = heardBy(state, path);\n    if (path.length <= rounds(ctx)) return own;`,
       ...foundBy("bfs", "an order among four", "IC1 agreement"),
     },
     {
       name: "late-path-counts",
-      summary: "an order that was due in a round that is over still counts, though it was passed on by nobody",
+      summary: "an order that was due in an earlier round still counts, even if no node relayed it",
       find: `if (isLate(state, path) || !isPath(`,
       replace: `if (!isPath(`,
       ...foundBy("bfs", "an order among four", "IC1 agreement"),
     },
   ]),
-  ...inFile("generals, a lieutenant lies", ORAL, [
+  ...inFile("generals, a lieutenant is Byzantine", ORAL, [
     {
       name: "sender-unchecked",
-      summary: "an order counts for the path that it names, whoever sends it",
+      summary: "an order counts for the path it names, no matter which node sent it",
       find: `  path.at(-1) === from &&\n`,
       replace: ``,
       ...foundBy("bfs", "an order among four", "IC1 agreement"),
     },
   ]),
-  ...inFile("signed generals, the commander lies", SIGNED, [
+  ...inFile("signed generals, the commander is Byzantine", SIGNED, [
     {
       name: "late-order-counts",
-      summary: "an order that was due in a round that is over still counts",
-      find: `if (statements.length < state.round) return; // Kept back: it was due in a round that is over.`,
+      summary: "an order that was due in an earlier round still counts",
+      find: `if (statements.length < state.round) return; // Withheld: it was due in an earlier round.`,
       replace: ``,
       ...foundBy("bfs", "an order among three", "IC1 agreement"),
     },
     {
       name: "first-of-two",
-      summary: "of two orders the first is obeyed, though they show that the commander is a traitor",
+      summary: "a lieutenant obeys the first of two orders, though two orders prove that the commander is a traitor",
       find: `(orders.length === 1 ? (orders[0]?.order as string) : missing)`,
       replace: `orders[0]?.order ?? missing`,
       ...foundBy("bfs", "an order among three", "IC1 agreement"),
     },
   ]),
-  ...inFile("signed generals, a lieutenant lies", SIGNED, [
+  ...inFile("signed generals, a lieutenant is Byzantine", SIGNED, [
     {
       name: "signatures-unverified",
-      summary: "signatures are not verified, so anybody can give an order",
+      summary: "signatures are not verified, so any node can forge an order",
       find: `isGenuine(ctx, signedStatement, statement)`,
       replace: `statement.signature !== null`,
       ...foundBy("bfs", "an order among three", "IC2 validity"),
@@ -158,14 +158,14 @@ export const agreementBugs: readonly SeededBug[] = [
     },
     {
       name: "own-value-again",
-      summary: "in later rounds a node says its own value again, not what it has heard",
+      summary: "in later rounds a node sends its own value again instead of the values it received",
       find: `values: state.values });`,
       replace: `values: state.proposed === null ? [] : [state.proposed] });`,
       ...foundBy("bfs", "three values and a crash", "agreement"),
     },
     {
       name: "first-heard",
-      summary: "values are kept in the order in which they came, and the first is decided",
+      summary: "a node keeps values in arrival order and decides the first",
       find: `[...new Set([...one, ...other])].sort().slice(`,
       replace: `[...new Set([...one, ...other])].slice(`,
       ...foundBy("bfs", "three values and a crash", "agreement"),
@@ -175,7 +175,7 @@ export const agreementBugs: readonly SeededBug[] = [
     {
       name: "nonce-left-out",
       summary:
-        "the hash names neither the player nor a nonce: who plays the same has the same commitment, and seems to have copied it",
+        "the hash covers neither the player nor a nonce: two players with the same action have the same commitment, and one seems to have copied it",
       find: `canonical([value.game, value.turn, by, value.nonce, value.action])`,
       replace: `canonical([value.game, value.turn, value.action])`,
       ...foundBy("bfs", "a turn of two", "accuracy"),
@@ -184,10 +184,10 @@ export const agreementBugs: readonly SeededBug[] = [
   ...inFile("lockstep of two", LOCKSTEP, [
     {
       name: "reveal-after-deadline",
-      summary: "a player goes on when the deadline has passed: a late reveal still counts",
+      summary: "a player continues after the deadline: a late reveal still counts",
       find: `    state.phase = "over";\n    ctx.emit({ type: "stopped"`,
       replace: `    ctx.emit({ type: "stopped"`,
-      ...foundBy("bfs", "a turn of two that may be late", "deadlines"),
+      ...foundBy("bfs", "a turn of two with late messages", "deadlines"),
     },
   ]),
   ...inFile("lockstep of three", LOCKSTEP, [
@@ -199,38 +199,39 @@ export const agreementBugs: readonly SeededBug[] = [
       ...foundBy("bfs", "a turn of three", "no look-ahead"),
     },
   ]),
-  ...inFile("lockstep, a cheat commits twice", LOCKSTEP, [
+  ...inFile("lockstep, a player commits twice", LOCKSTEP, [
     {
       name: "echo-not-compared",
-      summary: "an echo counts whatever commitments it shows",
+      summary: "an echo counts no matter which commitments it shows",
       find: `for (const statement of statements) takeCommitment(state, statement, ctx);
         if (!state.echoed.includes(from) && showsAll(state, statements, ctx))`,
       replace: `if (statements.length > 0 && !state.echoed.includes(from))`,
       ...foundBy("bfs", "a turn of three", "no look-ahead"),
     },
   ]),
-  ...inFile("lockstep, a cheat shows nothing", LOCKSTEP, [
+  ...inFile("lockstep, a player withholds its action", LOCKSTEP, [
     {
       name: "equal-deadlines",
-      summary: "deadlines are as long in all phases: who stops says so when the others no longer listen",
+      summary:
+        "deadlines are equally long in all phases: a player that stops reports it after the others have stopped listening",
       find: `{ committing: 1, echoing: 2, revealing: 3 }`,
       replace: `{ committing: 1, echoing: 1, revealing: 1 }`,
       ...foundBy("bfs", "a turn of three", "accuracy"),
     },
   ]),
-  ...inFile("lockstep, a cheat reveals something else", WORDS, [
+  ...inFile("lockstep, a player reveals another action", WORDS, [
     {
       name: "hash-not-bound",
-      summary: "the hash is of the nonce and not of the action, so any action opens it",
+      summary: "the hash covers the nonce but not the action, so any action opens it",
       find: `by, value.nonce, value.action]`,
       replace: `by, value.nonce]`,
       ...foundBy("bfs", "a turn of three", "agreement"),
     },
   ]),
-  ...inFile("lockstep, a cheat reveals something else", LOCKSTEP, [
+  ...inFile("lockstep, a player reveals another action", LOCKSTEP, [
     {
       name: "reveal-not-compared",
-      summary: "what is revealed is not held against what its player had committed to",
+      summary: "a revealed action is not compared with the player's commitment",
       find: `if (isItsOwn && !isOpened) prove({ type: "wrong-reveal", commitment, opening }, state, ctx);`,
       replace: ``,
       ...foundBy("bfs", "a turn of three", "agreement"),

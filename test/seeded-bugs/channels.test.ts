@@ -1,5 +1,5 @@
 /**
- * Random runs of channels in views on the log, and of the multicast through it, find every bug that is put into them.
+ * Checks that random runs of channels in views on the log, and of the multicast through it, find every seeded bug.
  *
  * @module-tag long
  */
@@ -19,7 +19,7 @@ const FOLDER = "../../src/protocols/multicast";
 const withBug = <Subject>(file: string, bug: string): Promise<Subject> =>
   import(/* @vite-ignore */ `${FOLDER}/${file}?bug=${bug}`);
 
-/** What the first of the runs that goes wrong finds. */
+/** Returns the first violation that the runs find, or null. */
 function lookAtChannels({ channelSystem: systemOf }: Channels): string | null {
   for (const given of fc.sample(logStage.fate(4, 40), { seed: 7, numRuns: 12 })) {
     try {
@@ -32,13 +32,13 @@ function lookAtChannels({ channelSystem: systemOf }: Channels): string | null {
       for (const node of members)
         if (stage.viewsOf(node).view.members.join() !== members.join()) return "not all are in one view";
     } catch (error) {
-      return (error as Error).message; // An invariant of the protocol itself.
+      return (error as Error).message; // An invariant of the protocol itself failed.
     }
   }
   return null;
 }
 
-/** What the first of the runs that goes wrong finds. */
+/** Returns the first violation that the runs find, or null. */
 function lookAtLogMulticast({ logMulticastSystem: system }: LogMulticast): string | null {
   for (const given of fc.sample(logStage.fate(4, 40), { seed: 7, numRuns: 40 })) {
     const { late, records, sim, state } = logStage.endure(given, system());
@@ -48,13 +48,13 @@ function lookAtLogMulticast({ logMulticastSystem: system }: LogMulticast): strin
     if (violated !== undefined) return violated.property;
     const members = range(0, given.nodes - 1);
     for (const node of members)
-      if (state(node).multicast.order.members.join() !== members.join()) return "the view has who is not there";
-    if (given.nodes > 2 && staysAfterCrash(sim, state)) return "the view has a member that has crashed";
+      if (state(node).multicast.order.members.join() !== members.join()) return "the view contains an absent member";
+    if (given.nodes > 2 && staysAfterCrash(sim, state)) return "the view contains a crashed member";
   }
   return null;
 }
 
-/** Whether others still have a node in their view long after it has crashed. */
+/** Returns whether a node stays in the view of the others long after it crashed. */
 function staysAfterCrash(sim: logStage.LogStage["sim"], state: logStage.LogStage["state"]): boolean {
   sim.crash(0);
   sim.run(sim.now + 4_000);
@@ -70,7 +70,7 @@ describe("seeded bugs", () => {
     expect(lookAtLogMulticast(await withBug("log-multicast.ts", name))).not.toBeNull();
   });
 
-  it("without one: nothing", () => {
+  it("finds nothing without a bug", () => {
     expect(lookAtChannels({ channelSystem })).toBeNull();
     expect(lookAtLogMulticast({ logMulticastSystem })).toBeNull();
   });

@@ -1,4 +1,4 @@
-/** Bugs of channels in views on the log. `channels.test.ts` looks for them. */
+/** Bugs in channels in views on the log, in the multicast through it, and in the state transfer. */
 import type { ServiceBug } from "./service.ts";
 
 export type ChannelBug = Omit<ServiceBug, "by">;
@@ -8,14 +8,14 @@ const LOG_VIEWS = "src/protocols/multicast/parts/log-views";
 export const channelBugs: readonly ChannelBug[] = [
   {
     name: "least-of-survivors",
-    summary: "the cut is the least that a survivor has received of each sender, and not the most",
+    summary: "the cut is the fewest messages that a survivor received from each sender, not the most",
     file: `${LOG_VIEWS}/vocabulary.ts`,
     find: "Math.max(...survivors.map(",
     replace: "Math.min(...survivors.map(",
   },
   {
     name: "view-of-an-earlier-round",
-    summary: "a view is installed though the group has changed since it was proposed",
+    summary: "a view is installed although the group has changed since it was proposed",
     file: `${LOG_VIEWS}/log-views.ts`,
     find: "if (entry !== null && isCurrent(state, entry.round) && from === coordinatorOf(state))",
     replace: "if (entry !== null && state.isChanging)",
@@ -26,15 +26,15 @@ export type LogMulticastBug = Omit<ServiceBug, "by">;
 
 export const logMulticastBugs: readonly LogMulticastBug[] = [
   {
-    name: "goes-on-past-a-snapshot",
-    summary: "a member that a snapshot took past messages goes on as if it had delivered them",
+    name: "continues-past-a-snapshot",
+    summary: "a member that skipped messages because of a snapshot continues as if it had delivered them",
     file: "src/protocols/multicast/parts/log-order.ts",
     find: "        if (isEnding(state)) return;\n        const wasInside",
     replace: '        if (isEnding(state) || state.membership === "inside") return;\n        const wasInside',
   },
   {
     name: "in-a-group-without-a-session",
-    summary: "the end of a session does not take its member out of its groups",
+    summary: "the end of a session does not remove its member from its groups",
     file: "src/protocols/service/coordination-service/sessions.ts",
     find: "  leaveGroups(on, id);\n",
     replace: "",
@@ -42,7 +42,7 @@ export const logMulticastBugs: readonly LogMulticastBug[] = [
 ];
 
 export interface StateTransferBug extends Omit<ServiceBug, "by"> {
-  /** Which look finds it. */
+  /** The search that finds it. */
   readonly by: "explored" | "left out" | "random runs" | "source crashes" | "another waits";
 }
 
@@ -50,8 +50,8 @@ const file = "src/protocols/multicast/parts/state-transfer/transfer.ts";
 
 export const stateTransferBugs: readonly StateTransferBug[] = [
   {
-    name: "founds-before-all-have-said",
-    summary: "a state is founded though a member has not said yet how it stands, and it may hold one",
+    name: "founds-before-all-reports",
+    summary: "a state is founded before every member has reported, although an unreported member may hold one",
     file,
     find: "      if (members.some((node) => known[node] === undefined)) return;\n",
     replace: "",
@@ -59,7 +59,7 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
   },
   {
     name: "every-seeker-founds",
-    summary: "all that want a state found one, where nobody holds any",
+    summary: "every member that needs a state founds one if no member holds it",
     file,
     find: "      const founder = founderOf(state, seekers);\n",
     replace: `      const founder = wants(known[ctx.self]?.is) ? ctx.self : seekers[0];\n`,
@@ -75,7 +75,7 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
   },
   {
     name: "keeps-what-came-before-the-state",
-    summary: "a member that is given the state applies what was delivered before its place once more",
+    summary: "a member that receives the state applies the messages delivered before the state again",
     file,
     find: `    ctx.emit({ type: "placed" });\n`,
     replace: "",
@@ -83,15 +83,15 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
   },
   {
     name: "counts-as-holding-though-left-out",
-    summary: "a member that was left out goes on with the state that it had",
+    summary: "a member that was left out of a view continues with its old state",
     file,
-    find: `      state.standing = "returning"; // What it has applied last, others may not have, or in another order.\n      ctx.emit({ type: "waiting" });\n`,
+    find: `      state.standing = "returning"; // Others may have applied different messages.\n      ctx.emit({ type: "waiting" });\n`,
     replace: "",
     by: "left out",
   },
   {
     name: "silent-in-a-new-view",
-    summary: "a member that wants the state does not say so again in the next view",
+    summary: "a member that needs the state does not repeat its request in the next view",
     file,
     find: "      state.waitingSince ??= here(state);\n      say(state, ctx, state.standing);\n",
     replace: "      state.waitingSince ??= here(state);\n",
@@ -99,7 +99,7 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
   },
   {
     name: "holders-stay-silent",
-    summary: "a member that holds the state does not say so when another seeks it",
+    summary: "a member that holds the state does not answer when another member asks for it",
     file,
     find: "if (wants(is) && isSilent(state) && from !== ctx.self) say(state, ctx, state.standing);",
     replace: `if (wants(is) && isSilent(state) && from !== ctx.self && state.standing !== "holding") say(state, ctx, state.standing);`,
@@ -107,7 +107,7 @@ export const stateTransferBugs: readonly StateTransferBug[] = [
   },
   {
     name: "source-unknown-after-it-stopped",
-    summary: "who waits for a member that holds the state no more goes on to wait for it",
+    summary: "a member keeps waiting for a source that no longer holds the state",
     file,
     find: `    if (is !== "holding") abandon(state, from, ctx);\n`,
     replace: "",

@@ -1,5 +1,5 @@
 /**
- * The swarm of whole clusters finds every bug that is put into it.
+ * Checks that the swarm of whole clusters finds every seeded bug.
  *
  * @module-tag long
  */
@@ -8,7 +8,7 @@ import { clusterSwarm } from "../testing/cluster-swarm/cluster-swarm.ts";
 import { releaseNamed } from "../testing/cluster-swarm/upgrade.ts";
 import { clusterBugs } from "./cluster.ts";
 
-/** So many from the first on, and one of them finds it. */
+/** The number of seeds tried for each bug. One of them must find it. */
 const SEEDS = 100;
 
 it.each(clusterBugs)("$name: $summary", async ({ name, finds, from = 1 }) => {

@@ -1,36 +1,40 @@
-/** Bugs that take a whole cluster to be seen: snapshots of the log beside watches, full disks, transactions of many, sessions. `cluster.test.ts` looks for them. */
+/**
+ * Bugs that only a whole cluster can show: in watches during snapshots, with full disks, in large transactions and in
+ * sessions.
+ */
 export interface ClusterBug {
   readonly name: string;
   readonly summary: string;
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  /** What the swarm says of it. */
+  /** Matches the violation that the swarm reports. */
   readonly finds: RegExp;
-  /** The seed with which the hunt begins, of a bug that few find. */
+  /** The first seed of the search, if only a few seeds find the bug. */
   readonly from?: number;
 }
 
 export const clusterBugs: readonly ClusterBug[] = [
   {
-    name: "watch-goes-on-over-a-snapshot",
-    summary: "a watch goes on where it was, though its replica was given a snapshot of what came between",
+    name: "watch-continues-over-a-snapshot",
+    summary: "a watch continues after its replica installed a snapshot, without the changes in between",
     file: "src/cluster/services/state/watch.ts",
     find: `      return this.#isLive ? this.#missed() : undefined;\n`,
     replace: `      return undefined;\n`,
-    finds: /was told \d+ of \d+ changes|was not told of what was written last/,
+    finds: /received \d+ of \d+ changes|did not receive the last write/,
   },
   {
-    name: "client-not-told-of-a-snapshot",
-    summary: "a member does not tell its clients that it was given a snapshot, and their watches go on where they were",
+    name: "client-not-notified-of-snapshot",
+    summary:
+      "a member does not notify its clients that it installed a snapshot, and their watches continue without the changes in between",
     file: "src/cluster/clients/client-door.ts",
     find: ` else if (event.type === "restored") this.#all({ type: "restored", revision: event.revision });\n`,
     replace: `\n`,
-    finds: /1\d\d\d\/\d+ was told \d+ of \d+ changes|was not told of what was written last/,
+    finds: /1\d\d\d\/\d+ received \d+ of \d+ changes|did not receive the last write/,
   },
   {
     name: "transaction-in-part",
-    summary: "of what a transaction writes, the last is left out where there are three",
+    summary: "a transaction with three writes leaves out the last one",
     file: "src/protocols/service/coordination-service/keys.ts",
     find: `results: steps.map((step) => carryOut(on, session, step, revision)) };`,
     replace: `results: steps.map((step, at) => (at < 2 ? carryOut(on, session, step, revision) : { type: "stored", previous: null })) as never };`,
@@ -38,7 +42,7 @@ export const clusterBugs: readonly ClusterBug[] = [
   },
   {
     name: "transaction-looks-at-one-key",
-    summary: "a transaction is carried out if the first key that it has read is unchanged",
+    summary: "a transaction is applied if the first key that it read is unchanged",
     file: "src/protocols/service/coordination-service/keys.ts",
     find: `operation.compare.every((comparison)`,
     replace: `operation.compare.slice(0, 1).every((comparison)`,
@@ -46,7 +50,7 @@ export const clusterBugs: readonly ClusterBug[] = [
   },
   {
     name: "session-given-up-by-guess",
-    summary: "a member takes its session for lost before its next keep-alive can have been heard",
+    summary: "a member considers its session lost before its next keep-alive can have arrived",
     file: "src/protocols/service/coordination-service/lease.ts",
     find: `  ctx.setTimer(timer, leaseMs);`,
     replace: `  ctx.setTimer(timer, leaseMs / 6);`,
@@ -54,7 +58,7 @@ export const clusterBugs: readonly ClusterBug[] = [
   },
   {
     name: "session-kept-for-long",
-    summary: "a leader has a session expire after four times as long as it may last",
+    summary: "a leader expires a session only after four times its time to live",
     file: "src/protocols/service/coordination-service/expiry.ts",
     find: `if (sweeps >= sweepsOf(ttlMs, options))`,
     replace: `if (sweeps >= 4 * sweepsOf(ttlMs, options))`,
@@ -62,7 +66,7 @@ export const clusterBugs: readonly ClusterBug[] = [
   },
   {
     name: "full-disk-taken-for-durable",
-    summary: "what did not fit on a full disk is told to be durable",
+    summary: "a write that did not fit on a full disk is reported as durable",
     file: "src/runtime/journal/disk-journal.ts",
     find: `    await this.#write(batch);\n    for (`,
     replace: `    try {\n      await this.#write(batch);\n    } catch (error) {\n      if ((error as { code?: string }).code !== "ENOSPC") throw error;\n      this.#leaving = null;\n      return batch.waiting;\n    }\n    for (`,

@@ -1,4 +1,4 @@
-/** Bugs in Fast and Generalized Paxos, and where they are looked for: all of it plain data. */
+/** Bugs in Fast and Generalized Paxos, and the settings that find them. Plain data. */
 
 import type { Adversity } from "./adversity.ts";
 import { type Change, foundBy } from "./seeded-bug.ts";
@@ -10,7 +10,8 @@ const GENERALIZED = "src/protocols/consensus/generalized-paxos";
 export const fastPaxos: readonly Change[] = [
   {
     name: "fast-quorum-too-small",
-    summary: "a fast quorum is one too small: it meets another one, but not in every classic quorum",
+    summary:
+      "a fast quorum is one acceptor too small: two of them still intersect, but not within every classic quorum",
     file: `${FAST}/roles.ts`,
     find: `(isFast(round) ? fast : classic)`,
     replace: `(isFast(round) ? fast - 1 : classic)`,
@@ -18,7 +19,7 @@ export const fastPaxos: readonly Change[] = [
   },
   {
     name: "votes-again-in-the-round",
-    summary: "an acceptor votes for each command that it is sent in a fast round",
+    summary: "an acceptor votes for every command that it receives in a fast round",
     file: `${FAST}/roles.ts`,
     find: `isEarlier(last.round, round))\n  );`,
     replace: `!isEarlier(round, last.round))\n  );`,
@@ -26,7 +27,7 @@ export const fastPaxos: readonly Change[] = [
   },
   {
     name: "picks-any-vote",
-    summary: "of several values that were voted for one is picked, whether a quorum may have chosen it or not",
+    summary: "the coordinator picks one of several voted values, whether or not a quorum may have chosen it",
     file: `${FAST}/vocabulary.ts`,
     find: `const v = V.filter(O4);`,
     replace: `const v = V.filter((value) => O4(value) || V.includes(value));`,
@@ -34,15 +35,15 @@ export const fastPaxos: readonly Change[] = [
   },
   {
     name: "forgets-who-is-outside",
-    summary: "acceptors outside the quorum are not counted where a value is picked, though they may have voted for it",
+    summary: "when a value is picked, acceptors outside the quorum are not counted, though they may have voted for it",
     file: `${FAST}/vocabulary.ts`,
     find: `isSameValue(value, v)).length + outside >= size`,
     replace: `isSameValue(value, v)).length >= size`,
     ...foundBy("simulator", "collisions in adversity", "agreement"),
   },
   {
-    name: "fast-vote-not-journalled",
-    summary: "an acceptor forgets in a crash what it has voted for",
+    name: "fast-vote-not-journaled",
+    summary: "an acceptor forgets its vote in a crash",
     file: `${FAST}/roles.ts`,
     find: `  ctx.persist({ type: "voted", ...cast });\n`,
     replace: ``,
@@ -53,7 +54,7 @@ export const fastPaxos: readonly Change[] = [
 export const generalizedPaxos: readonly Change[] = [
   {
     name: "learns-from-a-classic-quorum",
-    summary: "what a classic quorum of histories has in common is learnt, in fast rounds, too",
+    summary: "the common part of the histories of a classic quorum is learned in fast rounds, too",
     file: `${GENERALIZED}/roles.ts`,
     find: `isFast(vote.round) ? fast : classic;`,
     replace: `isFast(vote.round) ? classic : fast;`,
@@ -61,7 +62,7 @@ export const generalizedPaxos: readonly Change[] = [
   },
   {
     name: "depends-on-nothing",
-    summary: "commands that interfere are taken for commuting where histories are compared",
+    summary: "histories treat interfering commands as commuting",
     file: `${GENERALIZED}/vocabulary.ts`,
     find: `    if (found.some((later) => interferes(command, later))) found.unshift(command);\n`,
     replace: `    if (interferes(command, command) && found.length === 0) found.unshift(command);\n`,
@@ -69,15 +70,15 @@ export const generalizedPaxos: readonly Change[] = [
   },
   {
     name: "picks-any-history",
-    summary: "the coordinator takes one acceptor's history for safe, whatever a quorum may have chosen",
+    summary: "the coordinator treats one acceptor's history as safe, although a quorum may have chosen another",
     file: `${GENERALIZED}/vocabulary.ts`,
     find: `return common(inK, least, interferes);`,
     replace: `return inK[0] as History;`,
     ...foundBy("simulator", "histories in adversity", "agreement"),
   },
   {
-    name: "history-not-journalled",
-    summary: "an acceptor forgets in a crash which history it has voted for",
+    name: "history-not-journaled",
+    summary: "an acceptor forgets in a crash which history it voted for",
     file: `${GENERALIZED}/roles.ts`,
     find: `  ctx.persist({ type: "voted", era: state.era, ...vote });\n`,
     replace: ``,
@@ -85,7 +86,7 @@ export const generalizedPaxos: readonly Change[] = [
   },
   {
     name: "checkpoint-drops-commands",
-    summary: "checkpoints commute: an era ends with commands that some nodes have learnt, and others not",
+    summary: "checkpoints commute: an era ends with commands that some nodes have learned and others have not",
     file: `${GENERALIZED}/vocabulary.ts`,
     find: `isCheckpoint(a) || isCheckpoint(b) || declared[relation](a, b);`,
     replace: `declared[relation](a, b);`,
@@ -112,7 +113,7 @@ const adversity: Adversity = {
 
 const calm = { network: "fifo", timers: "free", crashes: 0, recoveries: 0, duplications: 0 } as const;
 const summary =
-  "nodes in virtual time, of which four propose ten times; nodes crash and are back, or are cut off for a while";
+  "nodes in virtual time; four of them propose ten times; nodes crash and restart, or are cut off for a while";
 const asks = { 0: commands(0, 10), 1: commands(1, 10), 2: commands(2, 10), 3: commands(3, 10) };
 
 export const fastSettings: Readonly<Record<string, Setting>> = {
@@ -120,7 +121,7 @@ export const fastSettings: Readonly<Record<string, Setting>> = {
   "collisions in adversity": {
     ...calm,
     summary:
-      "4 nodes in virtual time, each of which proposes twelve times; nodes crash and are back, or are cut off for a while, and messages are lost",
+      "4 nodes in virtual time; each proposes twelve times; nodes crash and restart, or are cut off for a while, and messages are lost",
     nodes: 4,
     asks: { 0: commands(0, 12), 1: commands(1, 12), 2: commands(2, 12), 3: commands(3, 12) },
     adversity: {

@@ -1,4 +1,4 @@
-/** Bugs in groups whose members come and go, and in what carries their messages. */
+/** Bugs in groups with changing members, and in the protocols that deliver their messages. */
 import { type Change, foundBy } from "./seeded-bug.ts";
 
 const VIEWS = "src/protocols/membership/views/agreement.ts";
@@ -12,7 +12,7 @@ const GROUP = "src/protocols/multicast/parts/group.ts";
 export const agreementOnViews: readonly Change[] = [
   {
     name: "decides-alone",
-    summary: "a coordinator decides on a view as soon as it has accepted it itself",
+    summary: "a coordinator decides a view as soon as it has accepted it itself",
     file: ROUNDS,
     find: `    if (phase.acceptors.length < quorum(ctx)) return;\n`,
     replace: ``,
@@ -24,11 +24,11 @@ export const agreementOnViews: readonly Change[] = [
     file: VIEWS,
     find: `        doWithout(state, node, ctx);\n        hasten(state, ctx);`,
     replace: `        doWithout(state, node, ctx);`,
-    ...foundBy("bfs", "one of a view crashes", "the group is whoever would be in it"),
+    ...foundBy("bfs", "one member of a view crashes", "the group is the nodes that want to be in it"),
   },
   {
     name: "accepted-view-forgotten",
-    summary: "whoever prepares a view passes over one that has been accepted",
+    summary: "a node that prepares a view ignores an accepted view",
     file: ROUNDS,
     find: `if (highest !== undefined) return propose(state, round, highest.view, ctx);`,
     replace: ``,
@@ -47,7 +47,7 @@ export const agreementOnViews: readonly Change[] = [
 export const viewSynchrony: readonly Change[] = [
   {
     name: "delivers-while-changing",
-    summary: "a member goes on delivering when it has said what it holds",
+    summary: "a member continues to deliver after it has reported which messages it holds",
     file: IP,
     find: `else if (state.phase === "open") deliverUpTo`,
     replace: `else deliverUpTo`,
@@ -63,7 +63,7 @@ export const viewSynchrony: readonly Change[] = [
   },
   {
     name: "cut-of-the-least",
-    summary: "the cut takes what all of the members hold, not what any does",
+    summary: "the cut contains the messages that all members hold, not those that any member holds",
     file: ROUNDS,
     find: `Math.max(0, ...counted.map(`,
     replace: `Math.min(...counted.map(`,
@@ -74,7 +74,8 @@ export const viewSynchrony: readonly Change[] = [
 export const ordersOverViews: readonly Change[] = [
   {
     name: "view-not-finished",
-    summary: "an order forgets what it holds back when the group changes, without delivering what all who go on have",
+    summary:
+      "when the group changes, an order drops its held-back messages instead of delivering those that all remaining members have",
     file: GROUP,
     find: `      if (state.membership !== "outside") order.finish(state, ctx);\n`,
     replace: ``,
@@ -82,15 +83,15 @@ export const ordersOverViews: readonly Change[] = [
   },
   {
     name: "sends-while-changing",
-    summary: "what is sent while the group changes goes out under the numbers of the old view",
+    summary: "messages sent while the group changes carry numbers of the old view",
     file: GROUP,
     find: `state.membership === "member" && order.hasRoom`,
     replace: `state.membership !== "outside" && order.hasRoom`,
     ...foundBy("simulator", "orders in adversity", "workload: C6 total order"),
   },
   {
-    name: "numbers-go-on",
-    summary: "counts are not begun anew with a view",
+    name: "counters-not-reset",
+    summary: "counters are not reset with a new view",
     file: GROUP,
     find: `      order.renew(state);\n      ctx.emit({ type: "installed", view, members });`,
     replace: `      ctx.emit({ type: "installed", view, members });`,
@@ -98,7 +99,7 @@ export const ordersOverViews: readonly Change[] = [
   },
   {
     name: "waiting-forgotten",
-    summary: "what has waited for the next view is not sent in it",
+    summary: "messages that waited for the next view are not sent in it",
     file: GROUP,
     find: `      ctx.emit({ type: "installed", view, members });\n      sendWaiting(state, ctx);`,
     replace: `      ctx.emit({ type: "installed", view, members });`,
@@ -109,7 +110,7 @@ export const ordersOverViews: readonly Change[] = [
 export const ipMulticast: readonly Change[] = [
   {
     name: "repairs-never-sent",
-    summary: "whoever is asked for a message does not send it",
+    summary: "a member does not answer requests to retransmit a message",
     file: LOSSES,
     find: `    if (isAskedFirst) sendRepair(state, sender, number, kept, ctx);\n    restBetweenRepairs(state, ctx);`,
     replace: ``,
@@ -117,7 +118,7 @@ export const ipMulticast: readonly Change[] = [
   },
   {
     name: "delivered-twice",
-    summary: "a message is delivered as it comes, and again in its order: a condition the wrong way round",
+    summary: "a message is delivered on arrival and again in its order: an inverted condition",
     file: IP,
     find: `if (!options.inOrder) tell(`,
     replace: `if (options.inOrder) tell(`,
@@ -125,7 +126,7 @@ export const ipMulticast: readonly Change[] = [
   },
   {
     name: "last-message-unmentioned",
-    summary: "nobody speaks of what is not stable: the loss of the last message goes unnoticed",
+    summary: "no member mentions unstable messages: the loss of the last message goes unnoticed",
     file: SESSIONS,
     find: `    else if (!state.hasSpoken && isUnstable(state)) {`,
     replace: `    else if (state.hasSpoken && isUnstable(state)) {`,
@@ -133,7 +134,7 @@ export const ipMulticast: readonly Change[] = [
   },
   {
     name: "stable-too-soon",
-    summary: "a message counts as received by all as soon as two have it",
+    summary: "a message counts as received by all as soon as two members have it",
     file: STREAMS,
     find: `for (const ack of stream.acks) if (ack < least) least = ack;`,
     replace: `least = stream.acks.toSorted((a, b) => b - a)[1] ?? least;`,

@@ -1,4 +1,4 @@
-/** Bugs in the failure detector, and in the overlays that elect super-peers. */
+/** Bugs in the failure detector and in the overlays that elect super-peers. */
 import type { Change } from "./seeded-bug.ts";
 
 const HEARTBEAT = "src/protocols/membership/heartbeat.ts";
@@ -7,7 +7,7 @@ const UPKEEP = "src/protocols/overlay/super-peer-dht/lookups.ts";
 const TOKENS = "src/protocols/overlay/super-peer-tokens/super-peer-tokens.ts";
 
 type Where = Pick<Change, "by" | "setting">;
-const detected: Where = { by: "simulator", setting: "beats in adversity" };
+const detected: Where = { by: "simulator", setting: "heartbeats in adversity" };
 const ended: Where = { by: "simulator", setting: "beats, one ends" };
 const joined: Where = { by: "simulator", setting: "a ring, two restart" };
 const spread: Where = { by: "simulator", setting: "tokens, one restarts" };
@@ -16,7 +16,7 @@ export const heartbeat: readonly Change[] = [
   {
     ...ended,
     name: "misses-not-counted",
-    summary: "beats that are missed are not counted",
+    summary: "missed heartbeats are not counted",
     file: HEARTBEAT,
     find: `          peer.missed += 1;\n`,
     replace: ``,
@@ -25,7 +25,7 @@ export const heartbeat: readonly Change[] = [
   {
     ...detected,
     name: "never-restored",
-    summary: "a suspicion is not taken back when the node is heard of again",
+    summary: "a suspicion is not withdrawn when the node sends again",
     file: HEARTBEAT,
     find: `          peer.status = "trusted";\n          ctx.emit({ type: "restored", node: from });\n        }\n        peer.missed`,
     replace: `        }\n        peer.missed`,
@@ -34,7 +34,7 @@ export const heartbeat: readonly Change[] = [
   {
     ...detected,
     name: "misses-add-up",
-    summary: "a beat does not begin the count of misses anew",
+    summary: "a heartbeat does not reset the count of misses",
     file: HEARTBEAT,
     find: `        peer.missed = 0;\n        peer.lastBeat`,
     replace: `        peer.lastBeat`,
@@ -43,7 +43,7 @@ export const heartbeat: readonly Change[] = [
   {
     ...ended,
     name: "beats-once",
-    summary: "the timer of the beat is not armed again",
+    summary: "the heartbeat timer is not restarted",
     file: HEARTBEAT,
     find: `    ctx.setTimer("beat", options.intervalMs);\n`,
     replace: `    if (state.beat === 1) ctx.setTimer("beat", options.intervalMs);\n`,
@@ -73,7 +73,7 @@ export const superPeerDht: readonly Change[] = [
   {
     ...joined,
     name: "nearer-successor-passed-over",
-    summary: "who lies between a node and its successor is not asked",
+    summary: "a node does not look for nodes between itself and its successor",
     file: UPKEEP,
     find: `      ctx.send(predecessor, { type: "stabilize" });`,
     replace: `      return;`,
@@ -82,7 +82,7 @@ export const superPeerDht: readonly Change[] = [
   {
     ...joined,
     name: "does-not-yield",
-    summary: "a contact that has been asked by one before it founds a ring all the same",
+    summary: "a contact founds a ring of its own although an earlier contact has asked it to join",
     file: DHT,
     find: `if (contacts.includes(ctx.self) && !state.yields) return enter`,
     replace: `if (contacts.includes(ctx.self)) return enter`,
@@ -91,7 +91,7 @@ export const superPeerDht: readonly Change[] = [
   {
     ...joined,
     name: "super-peer-asked-once",
-    summary: "who serves a region is not looked up again",
+    summary: "the node that serves a region is not looked up again",
     file: DHT,
     find: `    searches.take(state, { purpose: "superPeer",`,
     replace: `    if (state.superPeer === null) searches.take(state, { purpose: "superPeer",`,
@@ -103,7 +103,7 @@ export const superPeerTokens: readonly Change[] = [
   {
     ...spread,
     name: "begins-with-its-token-again",
-    summary: "whoever starts again has the token that it began with",
+    summary: "a node that restarts has the token that it began with",
     file: TOKENS,
     find: `  state.token = null;\n}\n\nfunction roleOf`,
     replace: `}\n\nfunction roleOf`,
@@ -111,8 +111,8 @@ export const superPeerTokens: readonly Change[] = [
   },
   {
     ...spread,
-    name: "heir-waits-for-ever",
-    summary: "an heir counts the rounds of silence, and does not make the lost token anew",
+    name: "successor-waits-forever",
+    summary: "a successor counts the silent rounds but does not regenerate the lost token",
     file: TOKENS,
     find: `if (silence <= lostRounds) return { ...legacy, silence };`,
     replace: `if (silence > 0) return { ...legacy, silence };`,
@@ -121,7 +121,7 @@ export const superPeerTokens: readonly Change[] = [
   {
     ...spread,
     name: "holds-while-moving",
-    summary: "whoever has sent its token on does not note that it is on its way",
+    summary: "a node that sent its token does not record that the token is in transit",
     file: TOKENS,
     find: `    state.moving = moveRounds;\n`,
     replace: ``,
@@ -130,7 +130,7 @@ export const superPeerTokens: readonly Change[] = [
   {
     ...spread,
     name: "sightings-never-age",
-    summary: "what has been heard of holders is believed for ever",
+    summary: "reports about token holders never become stale",
     file: TOKENS,
     find: `    age(state, 2 * settleRounds);\n`,
     replace: ``,
@@ -139,7 +139,7 @@ export const superPeerTokens: readonly Change[] = [
   {
     ...spread,
     name: "rounds-not-counted",
-    summary: "the rounds for which a token stays where it is are not counted",
+    summary: "the rounds that a token stays at a node are not counted",
     file: TOKENS,
     find: `    if (state.moving === 0) state.held = Math.min(state.held + 1, settleRounds);\n`,
     replace: ``,

@@ -1,4 +1,4 @@
-/** Bugs in what leads and serves by leases: the elected server of locks, and its election. */
+/** Bugs in services and leaders that use leases: the elected lock server and its election. */
 import { type Change, foundBy } from "./seeded-bug.ts";
 
 const LOCK_SERVICE = "src/protocols/mutex/elected-server/lock-service.ts";
@@ -10,7 +10,7 @@ const LEADERSHIP = "src/protocols/election/epoch-bully/epoch-bully.ts";
 export const electedServerTold: readonly Change[] = [
   {
     name: "grants-without-asking",
-    summary: "whoever comes to serve grants without having asked who holds what its predecessor granted",
+    summary: "a new server grants locks without asking which grants of its predecessor are still held",
     file: LOCK_SERVICE,
     find: `awaited: [...ctx.peers], isRecalling`,
     replace: `awaited: [], isRecalling`,
@@ -18,7 +18,7 @@ export const electedServerTold: readonly Change[] = [
   },
   {
     name: "any-release-counts",
-    summary: "the server takes any release for that of whoever is inside now",
+    summary: "the server accepts any release as a release by the current holder",
     file: SERVER,
     find: `if (service.holder?.token === token) service.holder = null;`,
     replace: `service.holder = null;`,
@@ -26,7 +26,7 @@ export const electedServerTold: readonly Change[] = [
   },
   {
     name: "grants-not-counted",
-    summary: "the server does not count what it grants: the token of each is the same",
+    summary: "the server does not count its grants: all of them have the same token",
     file: SERVER,
     find: `    service.grants += 1;\n`,
     replace: ``,
@@ -37,15 +37,15 @@ export const electedServerTold: readonly Change[] = [
 export const electedServerInShortStays: readonly Change[] = [
   {
     name: "late-request-frees",
-    summary: "the server takes a late copy of an older request of the holder for a new one",
+    summary: "the server treats a late copy of an earlier request by the holder as a new request",
     file: "src/protocols/mutex/elected-server/server.ts",
-    find: `      if (isOlder(requestId, holder.requestId)) return; // It arrives late.\n`,
+    find: `      if (isOlder(requestId, holder.requestId)) return; // The request is late.\n`,
     replace: ``,
     ...foundBy("simulator", "copies that are several entries late", "tokens grow"),
   },
   {
     name: "late-release-frees",
-    summary: "the server takes a late release of an earlier grant for that of the present one",
+    summary: "the server treats a late release of an earlier grant as a release of the current one",
     file: "src/protocols/mutex/elected-server/server.ts",
     find: `if (service.holder?.token === token) service.holder = null;`,
     replace: `if (service.holder !== null && token <= service.holder.token) service.holder = null;`,
@@ -56,7 +56,7 @@ export const electedServerInShortStays: readonly Change[] = [
 export const electedServer: readonly Change[] = [
   {
     name: "lease-from-the-answer",
-    summary: "a lease is counted from when its confirmation arrives, not from when it was asked for",
+    summary: "a lease is counted from the arrival of its confirmation, not from the request",
     file: LOCK_SERVICE,
     find: `  state.confirmed = round;\n  if (round`,
     replace: `  state.confirmed = round;\n  ctx.setTimer(leaseTimer(round), 1_000);\n  if (round`,
@@ -64,15 +64,15 @@ export const electedServer: readonly Change[] = [
   },
   {
     name: "no-margin-for-clocks",
-    summary: "the server takes back after a lease, without what clocks may be wrong",
+    summary: "the server reclaims a lock after one lease, without a margin for clock drift",
     file: LOCK_SERVICE,
     find: `const reclaimMs = boundMs(leaseMs, drift);`,
     replace: `const reclaimMs = leaseMs;`,
     ...foundBy("simulator", "locks in adversity", "ME1 safety"),
   },
   {
-    name: "run-not-journalled",
-    summary: "the number of a run is not journalled: the next one asks under the numbers of the last",
+    name: "run-not-journaled",
+    summary: "a node's incarnation is not journaled: after a restart it reuses request numbers",
     file: LOCK_SERVICE,
     find: `          ctx.compact([{ type: "run", run: state.requestId.run }]);\n`,
     replace: ``,
@@ -80,7 +80,7 @@ export const electedServer: readonly Change[] = [
   },
   {
     name: "asks-once",
-    summary: "whoever waits does not ask again",
+    summary: "a waiting node does not repeat its request",
     file: LOCK_SERVICE,
     find: `    const { server, epoch } = state;\n    ctx.setTimer("renew", renewMs);`,
     replace: `    const { server, epoch } = state;`,
@@ -88,7 +88,7 @@ export const electedServer: readonly Change[] = [
   },
   {
     name: "lease-runs-out-unseen",
-    summary: "whoever is inside stays when its lease has run out",
+    summary: "a node stays in the critical section after its lease has expired",
     file: LOCK_SERVICE,
     find: `  leave(state, ctx);\n  ctx.emit({ type: "lost", token: state.token });`,
     replace: ``,
@@ -98,8 +98,8 @@ export const electedServer: readonly Change[] = [
 
 export const epochBullyBounded: readonly Change[] = [
   {
-    name: "promise-to-a-leader-not-journalled",
-    summary: "a vote is not journalled",
+    name: "promise-to-a-leader-not-journaled",
+    summary: "a vote is not journaled",
     file: LEADERSHIP,
     find: `  ctx.compact([{ type: "promised", ...to }]);\n`,
     replace: ``,
@@ -107,7 +107,7 @@ export const epochBullyBounded: readonly Change[] = [
   },
   {
     name: "epoch-not-compared",
-    summary: "a vote is granted in an epoch that is promised to another already: `<` for `<=`",
+    summary: "a node votes in an epoch that it has promised to another candidate: `<` for `<=`",
     file: BULLY,
     find: `if (epoch <= state.promised.epoch || isBoundAgainst(state, from)) return;`,
     replace: `if (epoch < state.promised.epoch) return;`,
@@ -115,7 +115,7 @@ export const epochBullyBounded: readonly Change[] = [
   },
   {
     name: "stale-votes-count",
-    summary: "a vote of an earlier election counts for the present one",
+    summary: "a vote of an earlier election counts in the current one",
     file: BULLY,
     find: `if (state.phase.is !== "requestingVotes" || epoch !== state.promised.epoch) return;`,
     replace: `if (state.phase.is !== "requestingVotes") return;`,
@@ -134,15 +134,15 @@ export const epochBully: readonly Change[] = [
   },
   {
     name: "stale-confirms-count",
-    summary: "a confirmation of an earlier round counts for the present one",
+    summary: "a confirmation of an earlier round counts in the current one",
     file: BULLY,
-    find: `epoch !== promised.epoch || round !== phase.round) return; // Of`,
-    replace: `epoch !== promised.epoch) return; // Of`,
+    find: `epoch !== promised.epoch || round !== phase.round) return; // An earlier round.`,
+    replace: `epoch !== promised.epoch) return; // An earlier round.`,
     ...foundBy("simulator", "elections in adversity", "one leader at a time"),
   },
   {
     name: "restart-guard-dropped",
-    summary: "whoever starts again calls an election, although it may just have voted for a leader",
+    summary: "a node that restarts calls an election at once, although it may just have voted for a leader",
     file: BULLY,
     find: `      if (state.promised.to !== ctx.self) bind(state, ctx);\n      else startElection(state, ctx);`,
     replace: `      startElection(state, ctx);`,
@@ -150,23 +150,23 @@ export const epochBully: readonly Change[] = [
   },
   {
     name: "term-without-end",
-    summary: "a leader that nobody confirms goes on leading when its lease has run out",
+    summary: "a leader without confirmations continues to lead after its lease has expired",
     file: BULLY,
     find: `    if (mayLead(state)) wait(state, ctx, backOff);`,
     replace: ``,
     ...foundBy("simulator", "elections in adversity", "one leader at a time"),
   },
   {
-    name: "nobody-calls",
-    summary: "whoever is bound no longer does not call an election",
+    name: "no-election-after-promise",
+    summary: "a node does not call an election after its promise to a leader has ended",
     file: BULLY,
     find: `        if (state.phase.is === "following") wait(state, ctx, backOff);\n`,
     replace: ``,
-    ...foundBy("simulator", "a node ends", "E2 liveness"),
+    ...foundBy("simulator", "a node stops", "E2 liveness"),
   },
   {
     name: "bound-for-a-lease",
-    summary: "whoever confirms is bound for a lease, without what clocks may be wrong",
+    summary: "a node that confirms a leader is bound for one lease, without a margin for clock drift",
     file: "src/protocols/election/epoch-bully/vocabulary.ts",
     find: `boundsMs: boundMs(leaseMs, drift),`,
     replace: `boundsMs: leaseMs,`,

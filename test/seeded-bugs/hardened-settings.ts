@@ -1,4 +1,4 @@
-/** Where bugs of hardened protocols are looked for: all of it plain data. */
+/** Settings that find bugs in the hardened protocols. Plain data. */
 import type { Setting } from "./settings.ts";
 
 const use = (entries: number): object[] => [{ type: "workload", body: { type: "use", entries } }];
@@ -9,13 +9,13 @@ const suspect = (node: number): object[] => [{ type: "views", body: { type: "sus
 const call = [{ type: "call" }];
 
 const calm = { network: "fifo", timers: "never", crashes: 0, recoveries: 0, duplications: 0 } as const;
-/** In virtual time, all start. */
+/** Settings for virtual time. All nodes start at once. */
 const timed = { ...calm, timers: "free", begin: "together" } as const;
 
 export const hardenedSettings: Readonly<Record<string, Setting>> = {
   "one serves, any order": {
     ...calm,
-    summary: "3 nodes, which enter once and leave at any time; messages overtake each other, and one arrives twice",
+    summary: "3 nodes, which enter once and leave at any time; messages are reordered, and one is duplicated",
     nodes: 3,
     asks: {},
     network: "bag",
@@ -25,7 +25,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   "copies that are several entries late": {
     ...timed,
     summary:
-      "3 nodes in virtual time, which enter often and leave soon; messages overtake each other, and copies arrive late",
+      "3 nodes in virtual time, which enter often and leave soon; messages are reordered, and duplicates arrive late",
     nodes: 3,
     asks: { 0: entries(16), 1: entries(16), 2: entries(16) },
     network: "bag",
@@ -42,7 +42,8 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "the server crashes": {
     ...calm,
-    summary: "3 nodes, which enter once and leave at any time; one crashes, and if it served all are told who does now",
+    summary:
+      "3 nodes, which enter once and leave at any time; one crashes, and if it was the server all nodes learn its successor",
     nodes: 3,
     asks: {},
     crashes: 1,
@@ -51,7 +52,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   "locks in adversity": {
     ...timed,
     summary:
-      "3 nodes in virtual time, each asks 3 times and stays inside 1.5 s; clocks are wrong by 5 %, nodes are cut off for a while or crash and come back, links are slow for a while",
+      "3 nodes in virtual time; each requests 3 times and stays in the critical section for 1.5 s; clocks drift by 5 %, nodes are cut off for a while or crash and restart, links are slow for a while",
     nodes: 3,
     asks: { 0: entries(3), 1: entries(3), 2: entries(3) },
     adversity: {
@@ -67,7 +68,8 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "locks, a restart": {
     ...timed,
-    summary: "3 nodes in virtual time, each asks 4 times and stays inside 2.5 s; one crashes, and is back at once",
+    summary:
+      "3 nodes in virtual time; each requests 4 times and stays in the critical section for 2.5 s; one crashes and restarts at once",
     nodes: 3,
     asks: { 0: entries(4), 1: entries(4), 2: entries(4) },
     adversity: {
@@ -82,7 +84,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   "token ring in adversity": {
     ...timed,
     summary:
-      "3 nodes in virtual time, each asks 3 times and stays inside 1.5 s; links are cut for a while, nodes crash and are back at once",
+      "3 nodes in virtual time; each requests 3 times and stays in the critical section for 1.5 s; links are cut for a while, nodes crash and restart at once",
     nodes: 3,
     asks: { 0: entries(3), 1: entries(3), 2: entries(3) },
     adversity: {
@@ -99,7 +101,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "locks, messages lost": {
     ...timed,
-    summary: "3 nodes in virtual time, each asks 3 times; one message in five is lost, and then none any more",
+    summary: "3 nodes in virtual time; each requests 3 times; at first one message in five is lost, later none",
     nodes: 3,
     asks: { 0: entries(3), 1: entries(3), 2: entries(3) },
     adversity: {
@@ -120,7 +122,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "two candidates, one restarts": {
     ...calm,
-    summary: "3 nodes, 0 and 2 request votes, each for an epoch; one crashes and comes back",
+    summary: "3 nodes, 0 and 2 request votes, each for an epoch; one crashes and restarts",
     nodes: 3,
     asks: { 0: call, 2: call },
     crashes: 1,
@@ -128,7 +130,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "three elections, a time-out": {
     ...calm,
-    summary: "3 nodes, 0 requests votes twice, 2 once; a timer runs out at any time",
+    summary: "3 nodes, 0 requests votes twice, 2 once; a timer expires at any time",
     nodes: 3,
     asks: { 0: [...call, ...call], 2: call },
     timers: "free",
@@ -137,7 +139,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   "elections in adversity": {
     ...timed,
     summary:
-      "3 nodes in virtual time; clocks are wrong by 5 %, nodes are cut off for a while or crash and come back, links are slow for a while",
+      "3 nodes in virtual time; clocks drift by 5 %, nodes are cut off for a while or crash and restart, links are slow for a while",
     nodes: 3,
     asks: {},
     adversity: {
@@ -153,16 +155,16 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
       drift: 0.05,
     },
   },
-  "a node ends": {
+  "a node stops": {
     ...timed,
-    summary: "3 nodes in virtual time, of which one crashes for good",
+    summary: "3 nodes in virtual time; one crashes and never restarts",
     nodes: 3,
     asks: {},
     adversity: { seeds: 20, spanMs: 2_000, calmMs: 3_000, mishaps: ["end"], count: 1, lastingMs: [0, 0] },
   },
   "one sends, a message is lost": {
     ...calm,
-    summary: "3 nodes, one sends, a message is lost, in any order, and timers wait until no message is on its way",
+    summary: "3 nodes, one sends, a message is lost, in any order; timers wait until no message is in transit",
     nodes: 3,
     asks: { 0: send(1) },
     network: "bag",
@@ -172,7 +174,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   "two messages, a loss": {
     ...calm,
     summary:
-      "2 nodes, one sends two messages, a message is lost and one arrives twice, in any order; timers wait until no message is on its way",
+      "2 nodes, one sends two messages, a message is lost and one is duplicated, in any order; timers wait until no message is in transit",
     nodes: 2,
     asks: { 0: send(2) },
     network: "bag",
@@ -180,9 +182,9 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
     losses: 1,
     duplications: 1,
   },
-  "one of a view crashes": {
+  "one member of a view crashes": {
     ...calm,
-    summary: "3 nodes in one view; one crashes, which is noticed, and timers wait until no message is on its way",
+    summary: "3 nodes in one view; one crashes, the others detect it, and timers wait until no message is in transit",
     nodes: 3,
     asks: {},
     timers: "quiet",
@@ -190,7 +192,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "two suspect each other": {
     ...calm,
-    summary: "3 nodes in one view, of which 0 and 2 suspect each other; two timers run out at any time",
+    summary: "3 nodes in one view; 0 and 2 suspect each other; two timers expire at any time",
     nodes: 3,
     asks: { 0: suspect(2), 2: suspect(0) },
     timers: "free",
@@ -200,7 +202,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   "groups in adversity": {
     ...timed,
     summary:
-      "3 nodes in virtual time, each sends 4 messages; one message in five is lost, nodes are cut off for a while, links are slow for a while",
+      "3 nodes in virtual time; each sends 4 messages; one message in five is lost, nodes are cut off for a while, links are slow for a while",
     nodes: 3,
     asks: { 0: sendings(4), 1: sendings(4), 2: sendings(4) },
     adversity: {
@@ -217,7 +219,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   "orders in adversity": {
     ...timed,
     summary:
-      "3 nodes in virtual time, each sends 4 messages; one message in five is lost, nodes are cut off for a while, links are slow for a while",
+      "3 nodes in virtual time; each sends 4 messages; one message in five is lost, nodes are cut off for a while, links are slow for a while",
     nodes: 3,
     asks: { 0: sendings(4), 1: sendings(4), 2: sendings(4) },
     adversity: {
@@ -231,23 +233,23 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
       lossRate: 0.2,
     },
   },
-  "beats in adversity": {
+  "heartbeats in adversity": {
     ...timed,
-    summary: "3 nodes in virtual time, of which two are cut off for a while",
+    summary: "3 nodes in virtual time; two are cut off for a while",
     nodes: 3,
     asks: {},
     adversity: { seeds: 4, spanMs: 3_000, calmMs: 3_000, mishaps: ["isolation"], count: 2, lastingMs: [800, 1_500] },
   },
   "beats, one ends": {
     ...timed,
-    summary: "3 nodes in virtual time, of which one crashes for good",
+    summary: "3 nodes in virtual time; one crashes and never restarts",
     nodes: 3,
     asks: {},
     adversity: { seeds: 4, spanMs: 1_000, calmMs: 3_000, mishaps: ["end"], count: 1, lastingMs: [0, 0] },
   },
   "a ring, two restart": {
     ...timed,
-    summary: "6 nodes in virtual time, of which one crashes for good and others are back after a while",
+    summary: "6 nodes in virtual time; one crashes and never restarts, others crash and restart",
     nodes: 6,
     asks: {},
     adversity: {
@@ -261,7 +263,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
   },
   "tokens, one restarts": {
     ...timed,
-    summary: "10 nodes in virtual time, of which one crashes and is back after a while",
+    summary: "10 nodes in virtual time; one crashes and restarts",
     nodes: 10,
     asks: {},
     adversity: { seeds: 6, spanMs: 15_000, calmMs: 30_000, mishaps: ["restart"], count: 1, lastingMs: [200, 8_000] },

@@ -1,4 +1,4 @@
-/** Bugs in what was hardened: in what mutual exclusions do when nodes crash, come back, and messages arrive twice. */
+/** Bugs in hardened protocols: how mutual exclusion handles crashes, recoveries and duplicated messages. */
 
 import { agreementOnViews, ipMulticast, ordersOverViews, viewSynchrony } from "./hardened-groups.ts";
 import { heartbeat, superPeerDht, superPeerTokens } from "./hardened-overlays.ts";
@@ -26,101 +26,100 @@ const of =
 const ricartAgrawala: readonly Omit<Change, "file">[] = [
   {
     name: "starts-unwelcomed",
-    summary: "whoever starts says hello, and waits for nobody's welcome",
+    summary: "a node that starts sends hello and does not wait for a welcome",
     find: `state.unmet = [...ctx.peers];`,
     replace: `state.unmet = [];`,
-    ...foundBy("bfs", "a crash that is noticed, and a recovery", "ME2 liveness"),
+    ...foundBy("bfs", "a detected crash and a recovery", "ME2 liveness"),
   },
   {
     name: "welcome-without-request",
-    summary: "the request that comes with a welcome is passed over",
+    summary: "the request that comes with a welcome is ignored",
     find: `if (state.unmet.includes(from) && wanted !== null) consider(from, wanted, state, asBook(ctx));\n`,
     replace: ``,
-    ...foundBy("bfs", "a crash that is noticed, and a recovery", "ME2 liveness"),
+    ...foundBy("bfs", "a detected crash and a recovery", "ME2 liveness"),
   },
   {
     name: "waits-for-the-suspected",
-    summary: "nobody looks again whether a suspicion leaves anybody to wait for",
+    summary: "a node does not check again whether a suspicion leaves any node to wait for",
     find: `command.suspect(state, suspicion, asBook(ctx));\n        enterIfWished(state, ctx);`,
     replace: `state.suspected.push(suspicion.node);`,
-    ...foundBy("random", "a crash that is noticed, and a recovery", "ME2 liveness"),
+    ...foundBy("random", "a detected crash and a recovery", "ME2 liveness"),
   },
   {
-    name: "anybody-informs",
-    summary: "whoever knows nothing goes on as soon as all others are suspected",
+    name: "continues-uninformed",
+    summary: "a node without knowledge continues as soon as it suspects all others",
     find: `unmet.length === 0 || (isInformed && unmet.every((node) => suspected.includes(node)));`,
     replace: `unmet.every((node) => suspected.includes(node)) || isInformed;`,
-    ...foundBy("bfs", "both crash, one comes back", "tokens grow"),
+    ...foundBy("bfs", "both crash, one restarts", "tokens grow"),
   },
   {
     name: "answers-to-an-earlier-life",
-    summary:
-      "a welcome is taken whichever hello it answers: so is the reply that follows, to a request of an earlier life",
-    find: `        if (to !== state.hello) return; // It is to an earlier life, and so may be what comes next.\n`,
+    summary: "a node accepts a welcome to any of its hellos, and so a reply to a request of an earlier incarnation",
+    find: `        if (to !== state.hello) return; // The welcome was meant for an earlier incarnation.\n`,
     replace: ``,
-    ...foundBy("bfs", "a crash that is noticed, just after the start, and a recovery", "ME3 ordering"),
+    ...foundBy("bfs", "a detected crash just after the start, and a recovery", "ME3 ordering"),
   },
 ];
 
 const maekawaSanders: readonly Omit<Change, "file">[] = [
   {
     name: "one-more-is-enough",
-    summary: "a voter that loses its candidate adds one to its own count, and asks nobody",
+    summary: "a voter that loses its candidate adds one to its own count without asking the others",
     find: `    askForTokens(state, ctx);\n  }`,
     replace: `    state.token += 1;\n    rules.voteForNext(state, asPublished(ctx));\n  }`,
-    ...foundBy("bfs", "a crash that is noticed, three want in", "tokens grow"),
+    ...foundBy("bfs", "a detected crash, three requests", "tokens grow"),
   },
   {
     name: "not-one-more",
-    summary: "a voter that loses its candidate asks how high tokens are, and does not add one",
-    find: `    state.token += 1; // A node that crashed inside may have entered with this one.\n`,
+    summary: "a voter that loses its candidate asks for the highest token but does not add one",
+    find: `    state.token += 1; // A node that crashed inside may have used this token.\n`,
     replace: ``,
-    ...foundBy("bfs", "a crash that is noticed, three want in", "tokens grow"),
+    ...foundBy("bfs", "a detected crash, three requests", "tokens grow"),
   },
   {
     name: "vote-lost-with-its-candidate",
-    summary: "a suspicion does not take the vote back",
+    summary: "a suspicion does not withdraw the vote",
     find: `include(state.suspected, node);\n        letGo(node, state, ctx);`,
     replace: `include(state.suspected, node);`,
-    ...foundBy("swarm", "a crash that is noticed, three want in", "ME2 liveness"),
+    ...foundBy("swarm", "a detected crash, three requests", "ME2 liveness"),
   },
 ];
 
 const votesOfMaekawaSanders: readonly Omit<Change, "file">[] = [
   {
     name: "votes-while-joining",
-    summary: "whoever has started votes before it knows whom it had voted for",
+    summary: "a node that restarted votes before it knows its earlier vote",
     find: `if (ballot.candidate === null && mayVote(state)) return vote`,
     replace: `if (ballot.candidate === null) return vote`,
-    ...foundBy("bfs", "a crash that is noticed, and a recovery", "tokens grow"),
+    ...foundBy("bfs", "a detected crash and a recovery", "tokens grow"),
   },
 ];
 
 const epochTokenRing: readonly Omit<Change, "file">[] = [
   {
     name: "copy-taken-for-the-token",
-    summary: "a token that has been here is taken again",
-    find: `        if (epoch === state.epoch && hops <= state.hops) return; // A copy of what has been here.\n`,
+    summary: "a node accepts a token that it has already had",
+    find: `        if (epoch === state.epoch && hops <= state.hops) return; // A copy of a token that this node has already had.\n`,
     replace: ``,
     ...foundBy("bfs", "a ring, a copy", "one token an epoch"),
   },
   {
     name: "passed-on-and-kept",
-    summary: "whoever passes the token on keeps it",
+    summary: "a node that passes the token on keeps it",
     find: `Object.assign(state, { token: null, heard: [], rounds: 0 });\n    beginLease`,
     replace: `Object.assign(state, { heard: [], rounds: 0 });\n    beginLease`,
     ...foundBy("random", "a ring, a copy", "one token an epoch"),
   },
   {
-    name: "vote-not-journalled",
-    summary: "who votes for a token does not journal it",
+    name: "vote-not-journaled",
+    summary: "a node that votes for a token does not journal the vote",
     find: `  ctx.compact([{ type: "promised", epoch, to }]);\n`,
     replace: ``,
     ...foundBy("bfs", "a ring, a crash and a recovery", "one token an epoch"),
   },
   {
     name: "one-vote-for-all",
-    summary: "a node that guards a token votes for another of the same epoch",
+    summary: "a node that guards a token votes for another token of the same epoch",
     find: `if (isTaken || epoch <= state.promised)`,
     replace: `if (epoch < state.promised)`,
     ...foundBy("bfs", "a ring, a crash and a recovery", "one token an epoch"),
@@ -131,7 +130,7 @@ const epochTokenRingInTime: readonly Omit<Change, "file">[] = [
   {
     name: "token-guard-dropped",
     summary:
-      "whoever starts again votes for a new token at once, although it may have seen the present one just before it crashed",
+      "a node that restarts votes for a new token at once, although it may have seen the current token just before it crashed",
     find: `guard(state, ctx, Math.max(guardMs, USUAL_GUARD_MS)); // It may have seen`,
     replace: `ctx.setTimer("watch", [1, renewMs]); // It may have seen`,
     ...foundBy("simulator", "token ring in adversity", "ME1 safety"),
@@ -144,7 +143,7 @@ export const hardened: readonly SeededBug[] = [
   ...votesOfMaekawaSanders.map(inFile("maekawa-sanders, rejoining", VOTES)),
   ...epochTokenRing.map(inFile("epoch-token-ring", RING)),
   ...epochTokenRingInTime.map(inFile("epoch-token-ring, long stays", RING)),
-  ...electedServerTold.map(of("elected-server, told who serves")),
+  ...electedServerTold.map(of("elected-server, server given")),
   ...electedServer.map(of("elected-server")),
   ...electedServerInShortStays.map(of("elected-server, short stays")),
   ...epochBullyBounded.map(of("epoch-bully, bounded")),

@@ -1,4 +1,4 @@
-/** Runs one setting on one protocol: what was found, after how much. */
+/** Runs one search of a protocol. Returns the findings and the amount of work. */
 import { explore } from "../../src/check/explore.ts";
 import type { ModelOptions } from "../../src/check/model.ts";
 import type { Taken } from "../../src/check/path.ts";
@@ -16,24 +16,24 @@ import { type AnyProtocol, exploredWith } from "./subjects.ts";
 
 export interface Catch {
   readonly property: string;
-  /** Of the run in which it was found, in moves. */
+  /** The length of the run that found it, in moves. */
   readonly foundLength: number;
-  /** After how many states, runs and moves, or seeds. */
+  /** The number of states, of runs and moves, or of seeds that were tried. */
   readonly effort: string;
   readonly path: readonly Taken<Vocabulary>[];
-  /** The model in which the shrunk run and the shortest one are compared. */
+  /** The options of the model that compares the shrunk run with the shortest one. */
   readonly options: ModelOptions<Vocabulary>;
-  /** Whether the run ends in a round that is gone through for ever, in which what is owed never comes. */
+  /** Whether the run ends in a loop that can repeat forever, which violates liveness. */
   readonly goesRound: boolean;
 }
 
-/** Seeds of the simulator. */
+/** A range of the simulator's seeds. */
 export interface Seeds {
   readonly first: number;
   readonly count: number;
 }
 
-/** Runs of a random strategy. */
+/** The number of runs of a randomized strategy. */
 const RUNS = 1_000;
 const ALL_SEEDS: Seeds = { first: 1, count: 400 };
 
@@ -49,7 +49,7 @@ export function hunt(
     const found = (by === "bfs" ? explore : exploreDepthFirst)(options);
     if (found.verdict !== "violated") return null;
     const effort = `${found.states} states`;
-    // What goes round and round for ever is not shrunk.
+    // A run that loops forever is not shrunk.
     const { loop, path, property } = found;
     if (property !== null && loop !== null && loop < path.length)
       return { property: property.name, foundLength: path.length, effort, path, options, goesRound: true };
@@ -90,7 +90,7 @@ function modelOf(protocol: AnyProtocol, subject: Subject, setting: Setting): Mod
   };
 }
 
-/** Each seed draws when nodes receive commands, crash and restart, and how links behave. */
+/** Runs the simulator. The seed decides when nodes receive commands, crash and restart, and how links behave. */
 function simulated(protocol: AnyProtocol, setting: Setting, { first, count }: Seeds): Catch | null {
   for (let seed = first; seed < first + count; seed++) {
     const { entries, property } = simulatedRun(protocol, setting, seed);
@@ -127,7 +127,7 @@ function simulatedRun(protocol: AnyProtocol, setting: Setting, seed: number) {
   });
   for (const node of nodes) sim.wake(node);
   const script = random(seed).stream("script");
-  const spanMs = script.between(10, 200); // Some seeds are in a hurry.
+  const spanMs = script.between(10, 200); // Some seeds send commands quickly.
   const deeds: { at: number; act: () => void }[] = [];
   for (const node of nodes) {
     for (const command of setting.asks[node] ?? []) {

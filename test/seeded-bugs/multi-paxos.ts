@@ -10,7 +10,7 @@ const proposed = (client: number, sequence = 1): object => ({
   type: "propose",
   command: { client, sequence, operation: `append ${client}` },
 });
-/** Commands, and a change of members among them; snapshots are taken as soon as there is anything to take them of. */
+/** Commands that include a change of members. Snapshots are taken as soon as possible. */
 const changing = (client: number, ...voters: number[]): object[] => [
   ...[1, 2, 3].map((sequence) => proposed(client, sequence)),
   { type: "reconfigure", voters, learners: [0, 1, 2, 3, 4].filter((node) => !voters.includes(node)) },
@@ -35,7 +35,7 @@ export const multiPaxosSettings: Readonly<Record<string, Setting>> = {
   "a log in adversity": {
     ...calm,
     summary:
-      "5 nodes in virtual time, of which three propose; nodes crash and are back or are cut off, and messages are lost",
+      "5 nodes in virtual time; three of them propose; nodes crash and restart or are cut off, and messages are lost",
     nodes: 5,
     asks: { 0: [use(8), use(4)], 1: [use(8), use(4)], 2: [use(8), use(4)] },
     adversity,
@@ -43,7 +43,7 @@ export const multiPaxosSettings: Readonly<Record<string, Setting>> = {
   "a log whose leaders change often": {
     ...calm,
     summary:
-      "3 nodes in virtual time whose clocks are wrong by up to four fifths, so that leases mean nothing; all propose, crash for a moment, are cut off, and messages are lost",
+      "3 nodes in virtual time whose clocks drift by up to four fifths, so leases are useless; all nodes propose, crash for a moment and are cut off, and messages are lost",
     nodes: 3,
     asks: { 0: [use(30)], 1: [use(30)], 2: [use(30)] },
     adversity: { ...adversity, seeds: 250, drift: 0.8, count: 40, lastingMs: [20, 200], downMs: [1, 20] },
@@ -65,7 +65,7 @@ export const multiPaxosSettings: Readonly<Record<string, Setting>> = {
   "two lead, a crash": {
     ...calm,
     summary:
-      "3 nodes, of which 0 and 1 propose a command; a node crashes and comes back, no timer runs out, and at most seven messages are on their way",
+      "3 nodes; 0 and 1 propose a command; a node crashes and restarts, no timer expires, and at most seven messages are in transit",
     nodes: 3,
     network: "fifo",
     asks: { 0: [proposed(0)], 1: [proposed(1)] },
@@ -78,7 +78,7 @@ export const multiPaxosSettings: Readonly<Record<string, Setting>> = {
   "a slot of two ballots": {
     ...calm,
     summary:
-      "3 nodes that have accepted something in slot 1, node 0 in ballot 1, the others in ballot 2; node 0 proposes a command",
+      "3 nodes that have accepted a value in slot 1: node 0 in ballot 1, the others in ballot 2; node 0 proposes a command",
     nodes: 3,
     network: "fifo",
     asks: { 0: [proposed(0)] },
@@ -97,8 +97,8 @@ const inAdversity = { by: "simulator", setting: "a log in adversity", property: 
 
 export const multiPaxosBugs: readonly Change[] = [
   {
-    name: "slot-not-journalled",
-    summary: "what is accepted in a slot is not journalled before it is told",
+    name: "slot-not-journaled",
+    summary: "an acceptance is sent before it is journaled",
     file: DECISIONS,
     find: `  ctx.persist({ type: "accepted", slot, ...proposal, decided: state.decided });\n`,
     replace: ``,
@@ -106,7 +106,7 @@ export const multiPaxosBugs: readonly Change[] = [
   },
   {
     name: "takes-nothing-over",
-    summary: "a new leader proposes commands of its own where promises have told of others",
+    summary: "a new leader proposes its own commands in slots for which promises reported others",
     file: PHASE_TWO,
     find: `  if (found !== undefined) return found.value;\n`,
     replace: ``,
@@ -114,7 +114,7 @@ export const multiPaxosBugs: readonly Change[] = [
   },
   {
     name: "any-ballot-decided",
-    summary: "a notice of the leader decides what was accepted from an earlier one, too",
+    summary: "a leader's notice also decides values that were accepted from an earlier leader",
     file: DECISIONS,
     find: `state.log[slot] !== undefined && isSame(state.log[slot].ballot, ballot)`,
     replace: `state.log[slot] !== undefined`,
@@ -122,7 +122,7 @@ export const multiPaxosBugs: readonly Change[] = [
   },
   {
     name: "rewritten-without-the-tail",
-    summary: "with a snapshot the journal is written anew without what has been accepted beyond it",
+    summary: "the journal that is rewritten with a snapshot lacks the accepted values after it",
     file: DECISIONS,
     find: `{ type: "promised", ballot: promised }, ...accepted]`,
     replace: `{ type: "promised", ballot: promised }, ...accepted.slice(accepted.length)]`,
@@ -133,7 +133,7 @@ export const multiPaxosBugs: readonly Change[] = [
 export const multiPaxosWithTwoBallots: readonly Change[] = [
   {
     name: "any-found-value",
-    summary: "of what promises tell of a slot the first is taken, not that of the highest ballot",
+    summary: "a new leader takes the first value that promises report for a slot, not the value of the highest ballot",
     file: `${FOLDER}/phase-one.ts`,
     find: `known === undefined || isBelow(known.ballot, proposal.ballot)`,
     replace: `known === undefined || isBelow(proposal.ballot, proposal.ballot)`,
@@ -143,8 +143,8 @@ export const multiPaxosWithTwoBallots: readonly Change[] = [
 
 export const multiPaxosAlone: readonly Change[] = [
   {
-    name: "promised-ballot-not-journalled",
-    summary: "an acceptor forgets in a crash what it has promised, and promises an earlier ballot",
+    name: "promised-ballot-not-journaled",
+    summary: "an acceptor forgets its promise in a crash, and promises an earlier ballot",
     file: DECISIONS,
     find: `  ctx.persist({ type: "promised", ballot });\n`,
     replace: ``,
@@ -167,17 +167,17 @@ const where = { by: "simulator", setting: "an auxiliary in adversity", property:
 
 export const cheapPaxosBugs: readonly Change[] = [
   {
-    name: "leads-before-it-has-learnt",
-    summary: "a candidate leads without having learnt what an auxiliary was told to forget",
+    name: "leads-before-it-has-learned",
+    summary: "a candidate becomes leader without learning the values that an auxiliary discarded",
     file: `${FOLDER}/phase-one.ts`,
     find: `  if (state.decided < role.target) return learnFirst(state, role, ctx);\n  lead(`,
     replace: `  if (state.decided < role.target) learnFirst(state, role, ctx);\n  lead(`,
     ...where,
   },
   {
-    name: "forgets-that-it-forgot",
+    name: "discard-not-recorded",
     summary:
-      "an auxiliary that forgets what is decided does not note up to where: it promises as if there had been nothing",
+      "an auxiliary that discards decided values does not record the last discarded slot: its promises report no values",
     file: `${FOLDER}/decisions.ts`,
     find: `  state.decided = index;\n  forgetUpTo(state, index);\n`,
     replace: `  forgetUpTo(state, index);\n`,
@@ -198,7 +198,7 @@ const beside: Adversity = {
 export const cheapPaxosSettings: Readonly<Record<string, Setting>> = {
   "an auxiliary in adversity": {
     summary:
-      "3 nodes in virtual time, of which one is an auxiliary and the others propose; nodes crash and are back, or are cut off for a while",
+      "3 nodes in virtual time; one is an auxiliary, the others propose; nodes crash and restart, or are cut off for a while",
     network: "bag",
     timers: "free",
     crashes: 0,

@@ -1,21 +1,24 @@
-/** The pages that list the bugs: written from what the tests find, and read back by them. */
+/**
+ * The pages that list the seeded bugs. The tests write the pages from their findings, and compare them with later
+ * findings.
+ */
 import { bugs } from "./bugs.ts";
 import type { SeededBug } from "./seeded-bug.ts";
 import { settings } from "./settings.ts";
 
-/** What a row says of one bug. */
+/** The row of one bug. */
 export interface Row {
   readonly bug: SeededBug;
-  /** How many states; the number of the run or the seed. */
+  /** The number of states, the number of the run, or the seed. */
   readonly effort: string;
   readonly seconds: number;
   readonly foundLength: number;
   readonly shrunkLength: number;
-  /** Null where the shortest run is not known. */
+  /** The length of the shortest run, or null if it is unknown. */
   readonly shortestLength: number | null;
 }
 
-/** What must agree with what the tests find: all but efforts and times. */
+/** The columns that tests compare: all except effort and time. */
 export interface Finding {
   readonly property: string;
   readonly by: string;
@@ -23,9 +26,9 @@ export interface Finding {
   readonly shortestLength: number | null;
 }
 
-/** A finding as a page lists it. */
+/** A finding as listed on a page. */
 interface ListedFinding extends Finding {
-  /** The seed of a run in virtual time; null if the bug was found otherwise. */
+  /** The seed of a run in virtual time, or null if the bug was found in a different way. */
   readonly seed: number | null;
 }
 
@@ -38,34 +41,33 @@ export const findingOf = ({ bug, shrunkLength, shortestLength }: Row): Finding =
 
 const HEAD = `# Seeded bugs
 
-What the checker and the simulator are worth shows on protocols that are wrong. Each row is one small change to a shipped
-protocol, of the kind that is made by mistake. A test makes the change, runs the setting that is named, and asks for the
-property that breaks; the protocol without the change passes in the same setting. The run in which the bug was found is
-shrunk, and compared with the shortest run there is, which breadth-first search finds.
+This page shows how well the checker and the simulator find mistakes. Each seeded bug is a small change to a shipped protocol, of a kind that people make in practice. A test applies the change, runs the named setting, and expects the named property to break. The unchanged protocol passes the same setting.
 
-\`bfs\` and \`dfs\` look at every run within the bounds; \`random\`, \`pct\` and \`swarm\` at 1,000 at most, of seed 1; \`simulator\`
-runs the protocol in virtual time with the seeds 1, 2, 3 … up to 400 (commands and crashes at random times, delays of 1 to
-40 ms), and what it finds is replayed in the checker's model. Lengths are in moves: a command, a delivery, a time-out, a
-crash or a start of one node.
+Use a bug as an exercise: apply the change, predict the property that breaks, and let \`coterie check\` find the run.
 
-What rests on time, as leases and detectors do, is run in virtual time as well, with clocks that are wrong, slow links, cuts
-and crashes as the setting says, and with 400 seeds at most. The checker has no clock, so such a run is shrunk by leaving out what was done to it, as long
-as the same property is violated, and the shortest is not known (–). Its length tells how long the run went on: renewals and
-heartbeats count as moves. \`invariant …\` is what the protocol checks of itself: it stops rather than go on. Nor is the shortest known of a run in which nodes go round and round for ever (\`bfs\`, –): it is shown
-as found.
+| Tool | Search |
+|---|---|
+| \`bfs\`, \`dfs\` | every run within the bounds |
+| \`random\`, \`pct\`, \`swarm\` | at most 1,000 runs from seed 1 |
+| \`simulator\` | runs in virtual time with seeds 1, 2, 3 … up to 400: commands and crashes at random times, delays of 1 to 40 ms |
 
-Three commands run these tests:
+A run that finds a bug is shrunk and compared with the shortest run, which breadth-first search finds. Lengths are in moves. A move is a command, delivery, timeout, crash or start at one node. Runs from the simulator are replayed in the checker's model.
 
-| command | \`bfs\`, \`dfs\`, \`random\`, \`pct\`, \`swarm\` | \`simulator\` | without the bug |
+Bugs that depend on time, such as those in leases and failure detectors, are tested in virtual time with wrong clocks, slow links, cuts and crashes. The checker has no clock, so these runs are shrunk by leaving out faults, and their shortest length is unknown (–). Their length includes renewals and heartbeats. A run that repeats forever (\`bfs\`, –) is shown as it was found. \`invariant …\` is an assertion in the protocol itself, which stops the node.
+
+[The settings](../internals/seeded-bugs/settings.md) describe each search.
+
+## Run the tests
+
+| Command | \`bfs\`, \`dfs\`, \`random\`, \`pct\`, \`swarm\` | \`simulator\` | Without the bug |
 |---|---|---|---|
-| \`npm run test:long\`, and so CI | the whole search, shrunk | the seed in the table violates the property | a search as deep as its bugs lie, and their seeds, find nothing |
-| \`npm run test:random\` | the same | every seed from 1 on, shrunk | the whole search, and a third of all seeds, find nothing |
-| \`npm run pages -- seeded-bugs\` | the same | the same, and writes the tables | |
+| \`npm run test:long\`, locally and in CI | the whole search, shrunk | the listed seed violates the property | a search to the depth of the bugs and runs with their seeds find nothing |
+| \`npm run test:random\` | the same | every seed from 1, shrunk | the whole search and runs with a third of all seeds find nothing |
+| \`npm run pages -- seeded-bugs\` | the same | the same; writes the tables | – |
 
-Tests compare all columns with the code except the number of states or runs, the length found, and the seconds. Those were
-measured when the tables were written, with shrinking, on two busy cores.
+Tests compare all columns with the code, except the number of states or runs, the length found, and the seconds. Those were measured, including shrinking, on two busy cores when the tables were written.
 
-[The settings](seeded-bugs/settings.md) say what is run in each search.
+## Results
 `;
 
 const COLUMNS = [
@@ -81,7 +83,7 @@ const COLUMNS = [
   "shortest",
 ];
 
-/** Where a family's bugs stand. Overlays elect super-peers, the coordination service lends locks. */
+/** The page of each folder. Overlays elect super-peers, and the coordination service has locks. */
 const families: Readonly<Record<string, string>> = {
   election: "election",
   overlay: "election",
@@ -92,7 +94,7 @@ const families: Readonly<Record<string, string>> = {
   membership: "membership",
 };
 
-/** By the folder of the algorithm that has the first bug of its kind. */
+/** Returns the family, which is determined by the folder of the file with the protocol's first bug. */
 function familyOf(protocol: SeededBug["protocol"]): string {
   const file = bugs.find((bug) => bug.protocol === protocol)?.file ?? "";
   const family = families[/^src\/protocols\/([^/]+)\//.exec(file)?.[1] ?? ""];
@@ -101,8 +103,8 @@ function familyOf(protocol: SeededBug["protocol"]): string {
 }
 
 /**
- * By path: the index, a page for each family, and the settings.
- * @param before all pages so far, one after the other: where nothing but the seconds of a row would change, the row stays.
+ * Returns the pages by path: the index, a page for each family, and the settings.
+ * @param before the current pages, joined. A row stays unchanged if only its seconds would differ.
  */
 export function pages(rows: readonly Row[], before: string): ReadonlyMap<string, string> {
   const known = new Map(before.split("\n").map((each) => [withoutSeconds(each), each]));
@@ -115,18 +117,18 @@ export function pages(rows: readonly Row[], before: string): ReadonlyMap<string,
   const names = [...new Set(Object.values(families))];
   const own = (family: string) => protocols.filter((protocol) => familyOf(protocol) === family);
   const familyPages = names.map((family) => {
-    const head = `# Seeded bugs: ${titleOf(family)}\n\nHow they were found, and what the columns mean, stands on [the page of all](../seeded-bugs.md).\n`;
-    return [`docs/seeded-bugs/${family}.md`, `${head}\n${own(family).map(section).join("\n")}`] as const;
+    const head = `# Seeded bugs: ${titleOf(family)}\n\n[Seeded bugs](../../verify/seeded-bugs.md) explains the columns.\n`;
+    return [`docs/internals/seeded-bugs/${family}.md`, `${head}\n${own(family).map(section).join("\n")}`] as const;
   });
   const list = names.map((family) => {
     const count = rows.filter(({ bug }) => familyOf(bug.protocol) === family).length;
-    return line([`[${titleOf(family)}](seeded-bugs/${family}.md)`, String(count), own(family).join("; ")]);
+    return line([`[${titleOf(family)}](../internals/seeded-bugs/${family}.md)`, String(count), own(family).join("; ")]);
   });
-  const table = [line(["family", "bugs", "in"]), line(["---", "---", "---"]), ...list].join("\n");
+  const table = [line(["Family", "Bugs", "Protocols and settings"]), line(["---", "---", "---"]), ...list].join("\n");
   return new Map([
-    ["docs/seeded-bugs.md", `${HEAD}\n${totals(rows)}\n\n${table}\n`],
+    ["docs/verify/seeded-bugs.md", `${HEAD}\n${totals(rows)}\n\n${table}\n`],
     ...familyPages,
-    ["docs/seeded-bugs/settings.md", settingsPage()],
+    ["docs/internals/seeded-bugs/settings.md", settingsPage()],
   ]);
 }
 
@@ -136,7 +138,7 @@ function settingsPage(): string {
   const used = new Set(bugs.map(({ setting }) => setting));
   const listed = Object.entries(settings).filter(([name]) => used.has(name));
   const key = listed.map(([name, { summary: text }]) => `- **${name}**: ${text}`).join("\n");
-  return `# Settings of the seeded bugs\n\nWhat the checker and the simulator run when they look for [a seeded bug](../seeded-bugs.md).\n\n${key}\n`;
+  return `# Settings of the seeded bugs\n\nThe searches of the checker and the simulator for [seeded bugs](../../verify/seeded-bugs.md).\n\n${key}\n`;
 }
 
 function totals(rows: readonly Row[]): string {
@@ -148,9 +150,9 @@ function totals(rows: readonly Row[]): string {
   );
   const shortest = ratios.filter((ratio) => ratio === 1).length;
   const worst = Math.max(...ratios);
-  const ratio = worst === 1 ? "" : `; the longest is ${worst.toFixed(2)} times as long as need be`;
-  const known = `Of ${ratios.length} the shortest run is known, and ${shortest} of their shrunk runs are as short as any`;
-  return `${rows.length} bugs: ${by.join(", ")}. ${known}${ratio}.`;
+  const ratio = worst === 1 ? "" : `, and the longest is ${worst.toFixed(2)} times as long as necessary`;
+  const known = `The shortest run is known for ${ratios.length} of them. ${shortest} of their shrunk runs are as short as possible`;
+  return `The tests find all ${rows.length} bugs: ${by.join(", ")}. ${known}${ratio}.`;
 }
 
 function lineOf({ bug, effort, seconds, foundLength, shrunkLength, shortestLength }: Row): string {
@@ -169,7 +171,7 @@ function lineOf({ bug, effort, seconds, foundLength, shrunkLength, shortestLengt
   ]);
 }
 
-/** The seventh cell is left out. */
+/** Removes the seventh cell of a row. */
 function withoutSeconds(text: string): string {
   return text
     .split(/(?<!\\)\|/)
@@ -177,7 +179,7 @@ function withoutSeconds(text: string): string {
     .join("|");
 }
 
-/** A removal by what is gone, anything else as before and after. */
+/** Describes a change. A removal is shown by the removed text, and any other change by the text before and after. */
 function changeOf({ find, replace }: SeededBug): string {
   const [before, after] = [find, replace].map((text) => text.replaceAll(/\s+/g, " ").trim()) as [string, string];
   if (after === "") return `without \`${before}\``;
@@ -186,11 +188,11 @@ function changeOf({ find, replace }: SeededBug): string {
   return `\`${before}\` → \`${after}\``;
 }
 
-/** Bars are cell borders, in code too. */
+/** Formats a row and escapes bars, which separate cells even in code spans. */
 const line = (cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 
-/** What pages say of each bug, by the bug's name, in the order of the pages. */
+/** Returns the findings on the pages by name of the bug, in the order of the pages. */
 export function findingsOn(text: string): Map<string, ListedFinding> {
   const findings = new Map<string, ListedFinding>();
   for (const each of text.split("\n")) {

@@ -1,7 +1,7 @@
 /**
- * Serves a protocol with a bug in it: `…/paxos.ts?bug=<name>` is that file with the find of the bug replaced, and so is each
- * file of a protocol that it imports, and those import: the bug may be in any of them. The text must be there exactly once,
- * so that a bug cannot fade away as the protocol changes.
+ * Serves a protocol with a seeded bug. `…/paxos.ts?bug=<name>` is that file with the bug's text `find` replaced. The
+ * query also applies to protocol files that it imports directly or indirectly, because any of them may contain the bug.
+ * The text must occur exactly once, so that a change of the protocol cannot silently remove a bug.
  */
 import type { Plugin } from "vite";
 import { bugs } from "./bugs.ts";
@@ -25,13 +25,13 @@ export function seededBugs(): Plugin {
       const bug = [...bugs, ...channelBugs, ...logMulticastBugs, ...serviceBugs, ...stateTransferBugs].find(
         (each) => each.name === name,
       );
-      if (bug === undefined) throw new Error(`there is no seeded bug "${name}"`);
+      if (bug === undefined) throw new Error(`unknown seeded bug "${name}"`);
       return file.endsWith(bug.file) ? { code: patched(code, bug), map: null } : null;
     },
   };
 }
 
-/** The file, and the bug that is asked for. */
+/** Splits an id into the file and the requested bug. */
 function splitOf(id: string): [string, string | null] {
   const [file = "", query = ""] = id.split("?");
   return [file, new URLSearchParams(query).get("bug")];
@@ -44,7 +44,7 @@ export function patched(
   const parts = code.split(find);
   if (parts.length !== 2)
     throw new Error(
-      `expected the text that "${name}" changes once in ${file}, found it ${parts.length - 1} times: ${find}`,
+      `expected to find the text that "${name}" replaces exactly once in ${file}, found it ${parts.length - 1} times: ${find}`,
     );
   return parts.join(replace);
 }

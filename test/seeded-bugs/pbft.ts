@@ -38,12 +38,12 @@ const replicas = {
 export const pbftSettings: Readonly<Record<string, Setting>> = {
   "replicas in adversity": {
     ...replicas,
-    summary: "4 replicas in virtual time, which propose; they crash and are back or are cut off, and messages are lost",
+    summary: "4 replicas in virtual time, which propose; they crash and restart or are cut off, and messages are lost",
     adversity,
   },
   "a forger among four replicas": {
     ...replicas,
-    summary: "4 replicas, a command at one; two timers run out at any time, and the next primary forges a message",
+    summary: "4 replicas, a command at one; two timers expire at any time, and the next primary forges a message",
     asks: { 2: [use(1)] },
     maxTimeouts: 2,
     safetyOnly: true,
@@ -54,7 +54,7 @@ const inAdversity = { by: "simulator", setting: "replicas in adversity" } as con
 export const pbftBugs: readonly Change[] = [
   {
     name: "certificate-forgotten",
-    summary: "a view change does not tell what is prepared",
+    summary: "a view change does not report prepared requests",
     file: VIEW_CHANGES,
     find: `slot.prepared === null ? [] : [slot.prepared]`,
     replace: `[]`,
@@ -72,7 +72,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "high-watermark-unchecked",
-    summary: "sequence numbers go on above the high watermark",
+    summary: "sequence numbers continue above the high watermark",
     file: SLOTS,
     find: `sequence > stable.sequence && sequence <= stable.sequence + window`,
     replace: `sequence > stable.sequence && window > 0`,
@@ -81,7 +81,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "view-not-bound",
-    summary: "prepares and commits of another view count, if the digest is the same",
+    summary: "prepares and commits of another view count if the digest is the same",
     file: SLOTS,
     find: `return value?.view === view && value.digest === digest;`,
     replace: `return value !== undefined && view >= 0 && value.digest === digest;`,
@@ -90,7 +90,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "checkpoint-of-f-plus-1",
-    summary: "f + 1 checkpoints that agree make a state stable",
+    summary: "f + 1 matching checkpoints make a state stable",
     file: COLLECTION,
     find: `if (proof.length >= quorum(state)) prove(state, proof.slice(0, quorum(state)), ctx);`,
     replace: `if (proof.length >= 2) prove(state, proof.slice(0, quorum(state)), ctx);`,
@@ -108,7 +108,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "executed-twice",
-    summary: "a request that stands in the order twice is executed twice",
+    summary: "a request that is ordered twice is executed twice",
     file: NORMAL_CASE,
     find: `if (value.sequence <= (state.last[by] ?? 0)) return;\n  state.last[by]`,
     replace: `state.last[by]`,
@@ -117,7 +117,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "clients-not-in-checkpoint",
-    summary: "a checkpoint does not say what has been executed of each client",
+    summary: "a checkpoint does not contain the last executed request of each client",
     file: COLLECTION,
     find: `executed: clone(state.last), text: ""`,
     replace: `executed: clone({}), text: ""`,
@@ -126,7 +126,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "digest-not-bound",
-    summary: "a certificate is made of prepares for whatever digest",
+    summary: "a certificate may consist of prepares for different digests",
     file: SLOTS,
     find: `return value?.view === view && value.digest === digest;`,
     replace: `return value?.view === view && digest !== "";`,
@@ -135,7 +135,7 @@ export const pbftBugs: readonly Change[] = [
   },
   {
     name: "window-of-the-new-view",
-    summary: "a replica that has fallen behind takes over assignments of a new view above its high watermark",
+    summary: "a replica that has fallen behind adopts assignments of a new view above its high watermark",
     file: VIEW_CHANGES,
     find: `if (!isInWindow(state, sequence, options)) continue;`,
     replace: `if (sequence <= state.stable.sequence) continue;`,

@@ -1,4 +1,4 @@
-/** Where bugs of Raft are looked for: all of it plain data. */
+/** Settings that find bugs in Raft. Plain data. */
 import { snapshotOf } from "../../src/protocols/consensus/family/replicated-log.ts";
 import type { Adversity } from "./adversity.ts";
 import type { Setting } from "./settings.ts";
@@ -35,14 +35,14 @@ const adversity: Adversity = {
 export const raftSettings: Readonly<Record<string, Setting>> = {
   elections: {
     ...calm,
-    summary: "3 nodes that start together; two stand for election",
+    summary: "3 nodes that start together; two become candidates",
     nodes: 3,
     asks: {},
     maxTimeouts: 2,
   },
   "elections with a crash": {
     ...calm,
-    summary: "3 nodes that start together; two stand for election, and one crashes and comes back",
+    summary: "3 nodes that start together; two become candidates, and one crashes and restarts",
     nodes: 3,
     asks: {},
     crashes: 1,
@@ -51,14 +51,14 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   },
   "a command and elections": {
     ...calm,
-    summary: "3 nodes that start together, of which 0 and 1 propose; two stand for election",
+    summary: "3 nodes that start together; 0 and 1 propose; two become candidates",
     nodes: 3,
     asks: { 0: commands(0, 1), 1: commands(1, 1) },
     maxTimeouts: 2,
   },
   "figure 8": {
     ...calm,
-    summary: "3 nodes in the paper's figure 8: 0 stands in term 4, and 2, with an entry of term 3, in term 5",
+    summary: "3 nodes in the paper's figure 8: 0 is a candidate in term 4, and 2, with an entry of term 3, in term 5",
     nodes: 3,
     asks: {},
     maxTimeouts: 2,
@@ -66,7 +66,7 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   "a read elsewhere": {
     ...calm,
     summary:
-      "3 nodes, of which 0 leads, and a follower stands; a command is decided, and the others that know of it ask 0 for a read",
+      "3 nodes; 0 leads, and a follower becomes a candidate; a command is decided, and the others that know of it send 0 a read",
     nodes: 3,
     asks: { 1: commands(1, 1) },
     maxTimeouts: 1,
@@ -74,7 +74,7 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   "a read while a configuration is joint": {
     ...calm,
     summary:
-      "3 nodes, of which 0 leads and is to be the only voter, and a follower stands; a command is decided, and the others that know of it ask 0 for a read",
+      "3 nodes; 0 leads and becomes the only voter, and a follower becomes a candidate; a command is decided, and the others that know of it send 0 a read",
     nodes: 3,
     asks: { 0: [{ type: "reconfigure", voters: [0], learners: [1, 2] }], 1: commands(1, 1) },
     maxTimeouts: 1,
@@ -82,7 +82,7 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   },
   "a change whose new voter leads": {
     ...calm,
-    summary: "3 nodes, of which 0 leads, proposes and is to be the only voter; one stands",
+    summary: "3 nodes; 0 leads, proposes and becomes the only voter; one becomes a candidate",
     nodes: 3,
     asks: { 0: [propose(0, 1), { type: "reconfigure", voters: [0], learners: [1, 2] }] },
     maxTimeouts: 1,
@@ -90,7 +90,7 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   "leases and clocks that drift": {
     ...calm,
     summary:
-      "3 nodes in virtual time whose clocks are wrong by up to three tenths, as leases allow for; they propose and are cut off for a while",
+      "3 nodes in virtual time whose clocks drift by up to three tenths, which leases allow for; they propose and are cut off for a while",
     nodes: 3,
     asks: { 0: commands(0, 8), 1: commands(1, 8), 2: commands(2, 8) },
     adversity: { ...adversity, seeds: 100, mishaps: ["isolation"], delayMs: [0, 2], drift: 0.3 },
@@ -98,7 +98,7 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   "within a lease": {
     ...calm,
     summary:
-      "3 nodes, of which 0 leads and has no link to 2, within one lease: no promise that is given and no lease ends; two other timers expire, and 0 is asked for a read",
+      "3 nodes; 0 leads and has no link to 2, within one lease: no promise and no lease ends; two other timers expire, and 0 receives a read",
     nodes: 3,
     network: "bag",
     asks: { 0: [{ type: "read", read: 1 }] },
@@ -106,28 +106,29 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   },
   "a read of the next leader": {
     ...calm,
-    summary: "3 nodes, of which 0 leads and proposes, and 1 is asked for a read; one stands",
+    summary: "3 nodes; 0 leads and proposes, and 1 receives a read; one becomes a candidate",
     nodes: 3,
     asks: { 0: commands(0, 1), 1: [{ type: "read", read: 0 }] },
     maxTimeouts: 1,
   },
   "a change that is taken back": {
     ...calm,
-    summary: "3 nodes, of which 0 leads and changes the voters to two; one stands",
+    summary: "3 nodes; 0 leads and changes the voters to two; one becomes a candidate",
     nodes: 3,
     asks: { 0: [{ type: "reconfigure", voters: [0, 1], learners: [2] }] },
     maxTimeouts: 1,
   },
   "a snapshot over a conflict": {
     ...calm,
-    summary: "3 nodes, of which 0 leads and takes a snapshot, and 2 has two entries that conflict with it; one stands",
+    summary:
+      "3 nodes; 0 leads and takes a snapshot, and 2 has two entries that conflict with it; one becomes a candidate",
     nodes: 3,
     asks: { 0: [...compactions(2), propose(0, 1)] },
     maxTimeouts: 1,
   },
   "pre-votes": {
     ...calm,
-    summary: "3 nodes that start together, with pre-votes and heartbeats; two timers run out",
+    summary: "3 nodes that start together, with pre-votes and heartbeats; two timers expire",
     nodes: 3,
     asks: {},
     maxTimeouts: 2,
@@ -135,7 +136,7 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   "commands in adversity": {
     ...calm,
     summary:
-      "5 nodes in virtual time, of which three propose eight times; nodes crash and are back, or are cut off for a while",
+      "5 nodes in virtual time; three of them propose eight times; nodes crash and restart, or are cut off for a while",
     nodes: 5,
     asks: { 0: commands(0, 8), 1: commands(1, 8), 2: commands(2, 8) },
     adversity,
@@ -143,14 +144,14 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   "learners in adversity": {
     ...calm,
     summary:
-      "5 nodes in virtual time, two of them learners; voters propose, crash and are back, or are cut off for a while",
+      "5 nodes in virtual time, two of them learners; voters propose, crash and restart, or are cut off for a while",
     nodes: 5,
     asks: { 0: commands(0, 8), 1: commands(1, 8), 2: commands(2, 8) },
     adversity,
   },
   "snapshots in adversity": {
     ...calm,
-    summary: "the same as commands in adversity, and snapshots are taken",
+    summary: "the same as commands in adversity, with snapshots",
     nodes: 5,
     asks: {
       0: [...commands(0, 8), ...compactions(3, 5, 7)],
@@ -162,7 +163,7 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   "members change in adversity": {
     ...calm,
     summary:
-      "5 nodes in virtual time, which propose and change their voters; they crash and are back, or are cut off for a while",
+      "5 nodes in virtual time, which propose and change their voters; they crash and restart, or are cut off for a while",
     nodes: 5,
     asks: {
       0: [change(0, 1, 2), ...commands(0, 4), change(0, 1, 2, 3, 4)],
@@ -176,7 +177,7 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
   "members change often": {
     ...calm,
     summary:
-      "5 nodes in virtual time, which change their voters again and again; they crash and are back, or are cut off for a while",
+      "5 nodes in virtual time, which change their voters repeatedly; they crash and restart, or are cut off for a while",
     nodes: 5,
     asks: {
       0: [change(0, 1, 2), ...commands(0, 4), change(0, 3, 4), change(0), change(0, 2, 4)],

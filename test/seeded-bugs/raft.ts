@@ -1,4 +1,4 @@
-/** Bugs in Raft: each is a sentence of the paper that was forgotten. */
+/** Bugs in Raft. Each one ignores a sentence of the paper. */
 import type { Change } from "./seeded-bug.ts";
 
 const RAFT = "src/protocols/consensus/raft";
@@ -15,7 +15,7 @@ const MEMBERS = `${RAFT}/membership-changes.ts`;
 export const raftBounded: readonly Change[] = [
   {
     name: "forgets-its-vote",
-    summary: "a vote is not journalled before it is given",
+    summary: "a vote is sent before it is journaled",
     file: STATES,
     find: `  ctx.persist({ type: "voted", term: state.term, votedFor: candidate });\n`,
     replace: ``,
@@ -25,7 +25,7 @@ export const raftBounded: readonly Change[] = [
   },
   {
     name: "votes-twice",
-    summary: "a node votes for everybody that asks in its term",
+    summary: "a node votes for every candidate in its term",
     file: ELECTION,
     find: `state.votedFor === null || state.votedFor === from;`,
     replace: `asked.term === state.term;`,
@@ -35,7 +35,7 @@ export const raftBounded: readonly Change[] = [
   },
   {
     name: "log-not-checked",
-    summary: "a node votes for a log that is older than its own",
+    summary: "a node votes for a candidate whose log is older than its own",
     file: SAFETY,
     find: `return candidate.lastTerm > term || (candidate.lastTerm === term && candidate.lastIndex >= lastIndex(log));`,
     replace: `return candidate.lastTerm >= 0 && term >= 0;`,
@@ -45,7 +45,7 @@ export const raftBounded: readonly Change[] = [
   },
   {
     name: "conflict-not-truncated",
-    summary: "entries that conflict with the leader's are kept, and its own are appended behind them",
+    summary: "a follower keeps entries that conflict with the leader's, and appends the leader's after them",
     file: REPLICATION,
     find: `    if (lastIndex(log) > last) truncate(state, last, ctx);\n`,
     replace: `    if (last < 0) truncate(state, last, ctx);\n`,
@@ -55,11 +55,11 @@ export const raftBounded: readonly Change[] = [
   },
 ];
 
-/** In virtual time. */
+/** Bugs that are found in virtual time. */
 export const raft: readonly Change[] = [
   {
     name: "previous-entry-not-compared",
-    summary: "a follower appends whatever stands before in its log",
+    summary: "a follower appends entries without comparing the preceding entry",
     file: REPLICATION,
     find: `previousIndex >= log.offset && found !== previousTerm`,
     replace: `previousIndex >= log.offset && found === null`,
@@ -69,7 +69,7 @@ export const raft: readonly Change[] = [
   },
   {
     name: "longer-log-wins",
-    summary: "logs are compared by their lengths, not first by their last terms",
+    summary: "logs are compared by length, not first by last term",
     file: SAFETY,
     find: `return candidate.lastTerm > term || (candidate.lastTerm === term && candidate.lastIndex >= lastIndex(log));`,
     replace: `return candidate.lastIndex >= lastIndex(log) && term >= 0;`,
@@ -80,7 +80,7 @@ export const raft: readonly Change[] = [
   {
     name: "heartbeat-commits",
     summary:
-      "a heartbeat commits up to the leader's commit index, whatever of the follower's log is known to be the leader's",
+      "a heartbeat commits up to the leader's commit index, although the follower's log may differ from the leader's",
     file: HEARTBEATS,
     find: `const known = Math.min(commitIndex, follower.match);`,
     replace: `const known = Math.min(commitIndex, follower.next + commitIndex);`,
@@ -90,7 +90,7 @@ export const raft: readonly Change[] = [
   },
   {
     name: "snapshot-drops-the-tail",
-    summary: "after a snapshot the journal holds the snapshot alone, not the entries behind it",
+    summary: "after a snapshot the journal contains only the snapshot, without the entries after it",
     file: COMPACTION,
     find: `    records.push({ type: "appended", entries });\n`,
     replace: `    if (at < 0) records.push({ type: "appended", entries });\n`,
@@ -99,8 +99,8 @@ export const raft: readonly Change[] = [
     property: "log matching",
   },
   {
-    name: "entries-not-journalled",
-    summary: "a follower answers that it has entries that it has not journalled",
+    name: "entries-not-journaled",
+    summary: "a follower acknowledges entries that it has not journaled",
     file: LOG,
     find: `  ctx.persist({ type: "appended", entries });\n`,
     replace: ``,
@@ -109,8 +109,8 @@ export const raft: readonly Change[] = [
     property: "log matching",
   },
   {
-    name: "truncation-not-journalled",
-    summary: "after a crash a follower has the entries again that it had dropped",
+    name: "truncation-not-journaled",
+    summary: "after a crash a follower has entries again that it had dropped",
     file: LOG,
     find: `  ctx.persist({ type: "truncated", lastIndex: index });\n`,
     replace: ``,
@@ -120,7 +120,7 @@ export const raft: readonly Change[] = [
   },
   {
     name: "new-voters-alone",
-    summary: "while a configuration is joint the new voters decide alone",
+    summary: "during a joint configuration the new voters decide alone",
     file: MEMBERS,
     find: `return isMajority(voters, nodes) && (outgoing === null || isMajority(outgoing, nodes));`,
     replace: `return isMajority(voters, nodes) && (outgoing === null || outgoing.length > 0);`,
@@ -131,7 +131,7 @@ export const raft: readonly Change[] = [
   {
     name: "change-within-a-change",
     summary:
-      "a leader begins a change before it has committed an entry of its own term, and while another is under way",
+      "a leader begins a change before it has committed an entry of its own term, and while another change is in progress",
     file: MEMBERS,
     find: `  if (commitIndex < firstIndex) return null;\n  if (configuration.outgoing !== null || configuration.index > commitIndex) return null;\n`,
     replace: `  if (commitIndex < 0 && firstIndex < 0) return null;\n`,
@@ -170,7 +170,7 @@ export const raftInFigure8: readonly Change[] = [
 export const raftReads: readonly Change[] = [
   {
     name: "stale-read-index",
-    summary: "a leader answers a read at once, without a round of messages that confirms that it still leads",
+    summary: "a leader answers a read at once, without a round of messages that confirms its leadership",
     file: `${RAFT}/reads.ts`,
     find: `if (role.leaseRound !== null) return answer(`,
     replace: `if (role.round >= 0) return answer(`,
@@ -180,7 +180,7 @@ export const raftReads: readonly Change[] = [
   },
   {
     name: "read-confirmed-by-new-voters",
-    summary: "while a configuration is joint a majority of the new voters alone confirms a read",
+    summary: "during a joint configuration a majority of the new voters alone confirms a read",
     file: HEARTBEATS,
     find: `return isQuorum(configuration, [ctx.self, ...answered]);`,
     replace: `return isQuorum({ ...configuration, outgoing: null }, [ctx.self, ...answered]);`,
@@ -203,7 +203,7 @@ export const raftSuccessions: readonly Change[] = [
   },
   {
     name: "committed-by-new-voters",
-    summary: "while a configuration is joint an entry is committed when a majority of the new voters has it",
+    summary: "during a joint configuration an entry is committed when a majority of the new voters has it",
     file: MEMBERS,
     find: `return outgoing === null ? agreed(voters) : Math.min(agreed(voters), agreed(outgoing));`,
     replace: `return outgoing === null ? agreed(voters) : agreed(voters);`,
@@ -223,7 +223,7 @@ export const raftSuccessions: readonly Change[] = [
   },
   {
     name: "configuration-outlives-its-entry",
-    summary: "a node that truncates its log keeps the configuration of the entries that it has cut",
+    summary: "a node that truncates its log keeps the configuration of the removed entries",
     file: LOG,
     find: `if (state.configuration.index > index) state`,
     replace: `if (state.configuration.index > index && index < 0) state`,
@@ -236,7 +236,7 @@ export const raftSuccessions: readonly Change[] = [
 export const raftOverConflicts: readonly Change[] = [
   {
     name: "conflicting-suffix-kept",
-    summary: "a node that installs a snapshot keeps the entries behind it, although they conflict with it",
+    summary: "a node that installs a snapshot keeps the entries after it, although they conflict with it",
     file: COMPACTION,
     find: `const rest = isInLog ? log.entries.slice(index - log.offset) : [];`,
     replace: `const rest = log.entries.slice(index - log.offset);`,
@@ -249,7 +249,7 @@ export const raftOverConflicts: readonly Change[] = [
 export const raftPreVotes: readonly Change[] = [
   {
     name: "pre-vote-with-a-side-effect",
-    summary: "a node that is asked for a pre-vote takes over the term of the election to come",
+    summary: "a node that answers a pre-vote adopts the term of the future election",
     file: TERMS,
     find: `  message.type === "requestPreVote" || (`,
     replace: `  (message.type === "requestPreVote" && message.term <= 0) || (`,
@@ -264,8 +264,7 @@ const withinALease = { by: "bfs", setting: "within a lease", property: "lineariz
 export const raftLeases: readonly Change[] = [
   {
     name: "promise-ends-with-the-term",
-    summary:
-      "a node that learns of a later term no longer keeps the promise it gave its leader by answering a heartbeat",
+    summary: "a node that learns of a later term forgets the promise it gave its leader by answering a heartbeat",
     file: STATES,
     find: `hasHeard: hasPromised, incoming`,
     replace: `hasHeard: hasPromised && leader !== null, incoming`,
@@ -273,8 +272,7 @@ export const raftLeases: readonly Change[] = [
   },
   {
     name: "term-before-promise",
-    summary:
-      "a node adopts the term of a request for its vote, and so votes, although it promised to follow its leader",
+    summary: "a node adopts the term of a vote request, and so votes, although it promised to follow its leader",
     file: TERMS,
     find: `!message.isTransfer && isLed(state, options)`,
     replace: `!message.isTransfer && message.term <= state.term && isLed(state, options)`,
@@ -282,7 +280,7 @@ export const raftLeases: readonly Change[] = [
   },
   {
     name: "pre-vote-against-a-promise",
-    summary: "a node votes for another although it answered its leader a moment ago",
+    summary: "a node votes for another candidate although it has just answered its leader",
     file: ELECTION,
     find: `role.is === "leader" ? checkQuorum : role.is === "follower" && role.hasHeard;`,
     replace: `role.is === "leader" && checkQuorum;`,
@@ -293,7 +291,8 @@ export const raftLeases: readonly Change[] = [
 export const raftWithDrift: readonly Change[] = [
   {
     name: "lease-ignores-drift",
-    summary: "a leader holds its lease for as long as its followers keep their promises, whatever clocks are wrong by",
+    summary:
+      "a leader holds its lease for as long as its followers keep their promises, without a margin for clock drift",
     file: `${RAFT}/options.ts`,
     find: `Math.floor((minElectionMs * (1 - drift)) / (1 + drift));`,
     replace: `Math.floor(minElectionMs + drift * 0);`,

@@ -1,23 +1,23 @@
-/** What a seeded bug is. */
+/** The form of a seeded bug. */
 
 export interface SeededBug {
   readonly name: string;
-  /** What is wrong, in one line. */
+  /** The mistake in one line. */
   readonly summary: string;
   readonly protocol: Subject;
-  /** From the root. */
+  /** The file's path from the root of the repository. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  /** What looks for it: every run, some runs, or runs in virtual time. */
+  /** The search that finds it: of every run, of some runs, or of runs in virtual time. */
   readonly by: "bfs" | "dfs" | "random" | "pct" | "swarm" | "simulator";
-  /** Where: a name in `settings.ts`. */
+  /** The name of a setting in `settings.ts`. */
   readonly setting: string;
-  /** What breaks. */
+  /** The violated property. */
   readonly property: string;
 }
 
-/** How the protocols are put together from the file with the bug: see `subjects.ts`. */
+/** How the protocol is assembled from the file with the bug. See `subjects.ts`. */
 export type Subject =
   | "bully"
   | "causal"
@@ -25,7 +25,7 @@ export type Subject =
   | "cheap-paxos"
   | "elected-server"
   | "elected-server, short stays"
-  | "elected-server, told who serves"
+  | "elected-server, server given"
   | "epoch-bully"
   | "epoch-bully, bounded"
   | "epoch-token-ring"
@@ -33,16 +33,16 @@ export type Subject =
   | "fast-paxos"
   | "generalized-paxos"
   | "flood-set"
-  | "generals, a lieutenant lies"
-  | "generals, the commander lies"
+  | "generals, a lieutenant is Byzantine"
+  | "generals, the commander is Byzantine"
   | "heartbeat"
   | "ip-multicast"
   | "isis over views"
   | "lockstep of three"
   | "lockstep of two"
-  | "lockstep, a cheat commits twice"
-  | "lockstep, a cheat reveals something else"
-  | "lockstep, a cheat shows nothing"
+  | "lockstep, a player commits twice"
+  | "lockstep, a player reveals another action"
+  | "lockstep, a player withholds its action"
   | "maekawa-sanders, rejoining"
   | "multi-paxos"
   | "multi-paxos, alone"
@@ -64,18 +64,18 @@ export type Subject =
   | "raft, two learners"
   | "ricart-agrawala"
   | "ricart-agrawala, rejoining"
-  | "signed generals, a lieutenant lies"
-  | "signed generals, the commander lies"
+  | "signed generals, a lieutenant is Byzantine"
+  | "signed generals, the commander is Byzantine"
   | "super-peer-dht"
   | "super-peer-tokens"
   | "two-phase-commit"
   | "view-synchrony"
   | "view-synchrony, the agreement on views";
 
-/** A bug of a protocol that is made of several files. */
+/** A bug in a protocol that consists of several files. */
 export type Change = Omit<SeededBug, "protocol">;
 
-/** What finds it, in which setting, and the property that breaks. */
+/** Returns the search that finds a bug, its setting, and the violated property. */
 export function foundBy(
   by: SeededBug["by"],
   setting: string,

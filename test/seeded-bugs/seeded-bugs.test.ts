@@ -1,5 +1,6 @@
 /**
- * The checker and the simulator find every seeded bug, and show it in a run that is hardly longer than the shortest.
+ * Checks that the checker and the simulator find every seeded bug, and show it in a run hardly longer than the shortest
+ * one.
  *
  * @module-tag long
  */
@@ -18,35 +19,36 @@ import { type Setting, settings } from "./settings.ts";
 import { withBug, withoutBug } from "./subjects.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const folder = `${root}docs/seeded-bugs`;
-/** All families' pages, one after the other. */
+const folder = `${root}docs/internals/seeded-bugs`;
+/** Returns the pages of all families, joined. */
 const written = (): string =>
   existsSync(folder)
     ? readdirSync(folder)
         .map((file) => readFileSync(`${folder}/${file}`, "utf8"))
         .join("\n")
     : "";
-const OUTDATED = "what the pages of docs/seeded-bugs say; if the new finding is right, write the page anew as it tells";
+const OUTDATED =
+  "the pages of docs/internals/seeded-bugs differ; if the new finding is right, write the pages again with `npm run pages -- seeded-bugs`";
 const isWriting = process.env.COTERIE_WRITE_PAGE === "1";
 
 const settingOf = ({ setting }: SeededBug): Setting => {
   const found = settings[setting];
-  if (found === undefined) throw new Error(`there is no setting "${setting}"`);
+  if (found === undefined) throw new Error(`unknown setting "${setting}"`);
   return found;
 };
 
-/** Whether the bug is searched for in virtual time, by a run that the checker cannot replay. */
+/** Whether the search runs in virtual time, so that the checker cannot replay its run. */
 const isEndured = ({ by, ...bug }: SeededBug): boolean =>
   by === "simulator" && settingOf({ by, ...bug }).adversity !== undefined;
 
-/** Compares a shrunk run with the shortest one; null for a run that loops forever, which is not shrunk. */
+/** Compares a shrunk run with the shortest one. Returns null for a run that loops forever, which is not shrunk. */
 function shortestOf(
   { path, options, property: name, foundLength, goesRound }: Catch,
   { by }: SeededBug,
 ): number | null {
   if (goesRound) return null;
   const property = options.protocol.properties.find((each) => each.name === name)!;
-  // Every move of it is possible, and the property is violated by the last and no sooner.
+  // Every move of the run must be possible, and the last one must be the first that violates the property.
   expect(new Replayer(options, property).replay(path)).toEqual(path);
   const shortest = by === "bfs" ? foundLength : explore({ ...options, properties: [property] }).path.length;
   expect(shortest).toBeGreaterThan(0);
@@ -59,7 +61,7 @@ const seedOf = ({ name }: SeededBug): number => findings.get(name)?.seed ?? 1;
 
 const rows: Row[] = [];
 
-/** Searches from the first seed, shrinks what is found, and compares it with the pages. */
+/** Searches from the first seed, shrinks the run, and compares it with the pages. */
 async function search(bug: SeededBug): Promise<void> {
   const setting = settingOf(bug);
   const began = performance.now();
@@ -92,9 +94,9 @@ describe("seeded bugs", () => {
     expect(found, OUTDATED).toBe(bug.property);
   });
 
-  it.each(simulated)("$protocol: $name, from the first seed on", { tags: ["larger"] }, search);
+  it.each(simulated)("$protocol: $name, from the first seed", { tags: ["larger"] }, search);
 
-  it("the pages list these bugs and no others", () => {
+  it("the pages list exactly these bugs", () => {
     if (!isWriting) expect(new Set(findings.keys()), OUTDATED).toEqual(new Set(bugs.map(({ name }) => name)));
     expect(new Set(bugs.map(({ name }) => name)).size).toBe(bugs.length);
     expect(bugs.length).toBeGreaterThanOrEqual(20);
@@ -113,13 +115,13 @@ describe("without the bug", () => {
   const kindOf = ({ protocol, setting, by }: SeededBug): string => `${protocol}, ${setting}, ${by}`;
   const once = new Map(bugs.map((bug) => [kindOf(bug), bug]));
 
-  /** As deep as the runs that find its bugs; unbounded if one of them loops forever. */
+  /** Returns the depth of the runs that find the setting's bugs, unbounded if one of them loops forever. */
   const depthOf = (kind: string): number =>
     Math.max(
       ...bugs.filter((bug) => kindOf(bug) === kind).map(({ name }) => findings.get(name)?.shortestLength ?? Infinity),
     );
 
-  it.each([...once])("%s: nothing is found where its bugs are", async (kind, bug) => {
+  it.each([...once])("%s: finds nothing up to the depth of its bugs", async (kind, bug) => {
     const setting = settingOf(bug);
     const protocol = await withoutBug(bug);
     if (bug.by === "bfs") {
@@ -135,7 +137,7 @@ describe("without the bug", () => {
 
   // Runs without a bug never stop early. A third of the seeds covers most seeds that find a bug.
   it.each([...once].filter(([, { by }]) => by === "bfs" || by === "simulator"))(
-    "%s: nothing is found at all",
+    "%s: finds nothing at all",
     {
       tags: ["larger"],
     },
@@ -149,7 +151,7 @@ describe("without the bug", () => {
     },
   );
 
-  it("every setting is used", () => {
+  it("uses every setting", () => {
     expect(Object.keys(settings).filter((name) => !bugs.some(({ setting }) => setting === name))).toEqual([]);
   });
 });
@@ -157,14 +159,14 @@ describe("without the bug", () => {
 describe("a patch", () => {
   const bug: SeededBug = { ...bugs[0]!, name: "a bug", file: "a.ts", find: "a < b", replace: "a <= b" };
 
-  it("changes the one place that it names", () => {
+  it("changes only the named text", () => {
     expect(patched("if (a < b) c();", bug)).toBe("if (a <= b) c();");
   });
 
   it.each([
     ["if (a > b) c();", "found it 0 times: a < b"],
     ["if (a < b) c(a < b);", "found it 2 times: a < b"],
-  ])("of a text that is not there exactly once is refused", (code, complaint) => {
+  ])("fails if the text does not occur exactly once", (code, complaint) => {
     expect(() => patched(code, bug)).toThrow(complaint);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * Random runs of the coordination service find every bug that is put into it, and nothing without one.
+ * Checks that random runs of the coordination service find every seeded bug, and nothing without one.
  *
  * @module-tag long
  */
@@ -31,7 +31,7 @@ const withoutBug = async (): Promise<Subject> => ({
   machine: await import("../../src/protocols/service/coordination-service/apply.ts"),
 });
 
-/** What a run with this seed finds wrong. */
+/** Returns the violation that a run with this seed finds, or null. */
 const looks: Readonly<Record<ServiceBug["by"], (subject: Subject, seed: number) => string | null>> = {
   adversity({ protocol }, seed) {
     const { violations, gaps, history, unanswered, lostWrongly, keptWrongly } = swarm({ seed, protocol });
@@ -54,7 +54,7 @@ const looks: Readonly<Record<ServiceBug["by"], (subject: Subject, seed: number) 
   },
 };
 
-/** What the leader sends the holder of a lock takes long, and at some time the holder reaches nobody any more. */
+/** Runs with slow messages from the leader to a lock holder. At some time the holder is cut off. */
 function heldTwice({ protocol }: Subject, seed: number): string | null {
   const session = { leaseMs: 1_000, renewMs: 250, sweepMs: 200, retryMs: 200 };
   const { submit, sim, run, leader } = stage({ seed: 1, protocol, service: { session } });
@@ -78,7 +78,7 @@ function lateExpiry(machine: StateMachine): string | null {
   const seen = data.sessions[0]?.seen ?? 0;
   propose(0, { type: "operations", life: 1, round: 2, acknowledged: 1, first: 2, operations: [] });
   propose(1, { type: "expire", session, seen });
-  return data.sessions.length === 0 ? "a session that was heard of expires" : null;
+  return data.sessions.length === 0 ? "a session that sent a keep-alive expires" : null;
 }
 
 function look(subject: Subject, by: ServiceBug["by"], seeds: number): string | null {
@@ -94,7 +94,10 @@ describe("seeded bugs of the coordination service", () => {
     expect(look(await withBug(name), by, SEEDS)).not.toBeNull();
   });
 
-  it.each(["operations", "failover", "slow link", "adversity"] as const)("without one, %s: nothing", async (by) => {
-    expect(look(await withoutBug(), by, by === "adversity" ? 10 : SEEDS)).toBeNull();
-  });
+  it.each(["operations", "failover", "slow link", "adversity"] as const)(
+    "finds nothing without a bug, %s",
+    async (by) => {
+      expect(look(await withoutBug(), by, by === "adversity" ? 10 : SEEDS)).toBeNull();
+    },
+  );
 });

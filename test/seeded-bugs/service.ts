@@ -1,11 +1,14 @@
-/** Bugs of the coordination service: a promise of its header that was forgotten, each. `service.test.ts` looks for them. */
+/** Bugs in the coordination service. Each one breaks a promise in its header comment. */
 export interface ServiceBug {
   readonly name: string;
   readonly summary: string;
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  /** Random runs under faults, random operations on one replica, a change of leaders, or a holder that hears late of everything. */
+  /**
+   * The search that finds it: random runs under faults, random operations on one replica, a change of leaders, or a
+   * holder with slow links.
+   */
   readonly by: "adversity" | "operations" | "failover" | "slow link";
 }
 
@@ -18,7 +21,7 @@ export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("sessions.ts", [
     {
       name: "expires-who-was-heard",
-      summary: "a session expires although a keep-alive stands in the log after the place that the leader had seen",
+      summary: "a session expires although the log contains a keep-alive after the position that the leader had seen",
       find: `if (session?.seen !== seen) return null;`,
       replace: `if (session === null) return null;`,
       by: "operations",
@@ -34,7 +37,7 @@ export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("lease.ts", [
     {
       name: "lease-from-when-applied",
-      summary: "a lease is armed when its keep-alive is applied, and not when it was proposed",
+      summary: "a lease starts when its keep-alive is applied, not when it was proposed",
       find: `  ctx.emit({ type: "confirmed", session }, leaseTimer(round));`,
       replace: `  ctx.setTimer(leaseTimer(round), 1_000);\n  ctx.emit({ type: "confirmed", session }, leaseTimer(round));`,
       by: "slow link",
@@ -42,15 +45,15 @@ export const serviceBugs: readonly ServiceBug[] = [
   ]),
   ...inFile("expiry.ts", [
     {
-      name: "counts-on-though-heard",
-      summary: "a leader counts on although it has heard of a session meanwhile",
+      name: "counts-on-after-keep-alive",
+      summary: "a leader continues to count although it has received a keep-alive of the session meanwhile",
       find: `before?.seen === seen ? before.sweeps + 1 : 0;`,
       replace: `before === undefined ? 0 : before.sweeps + 1;`,
       by: "failover",
     },
     {
       name: "half-a-lease-is-enough",
-      summary: "a leader waits for half of what the lease may last",
+      summary: "a leader waits for half of the time that the lease may last",
       find: `if (sweeps >= sweepsOf(ttlMs, options))`,
       replace: `if (sweeps >= sweepsOf(ttlMs, options) / 2)`,
       by: "adversity",
@@ -77,21 +80,21 @@ export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("keys.ts", [
     {
       name: "plain-put-stays-leased",
-      summary: "a plain put over a leased key keeps the lease",
+      summary: "a plain put to a leased key keeps the lease",
       find: `{ value, revision, session: isLeased ? session : null }`,
       replace: `{ value, revision, session: isLeased ? session : (lookUp(table, key)?.session ?? null) }`,
       by: "operations",
     },
     {
       name: "lease-stays-with-the-first",
-      summary: "a leased put over the leased key of another session does not take over the lease",
+      summary: "a leased put to the leased key of another session does not take over the lease",
       find: `{ value, revision, session: isLeased ? session : null }`,
       replace: `{ value, revision, session: isLeased ? (lookUp(table, key)?.session ?? session) : null }`,
       by: "operations",
     },
     {
-      name: "forgets-and-does-not-say",
-      summary: "changes that are not kept any more are not said to be forgotten",
+      name: "discards-without-report",
+      summary: "discarded changes are not reported as forgotten",
       find: `    noteForgotten(kept, oldest);\n`,
       replace: ``,
       by: "adversity",
@@ -107,7 +110,7 @@ export const serviceBugs: readonly ServiceBug[] = [
     },
     {
       name: "finishes-the-item-of-another",
-      summary: "a session can finish an item that another session has taken",
+      summary: "a session can finish an item taken by another session",
       find: `item.token === operation.token && item.session === session);`,
       replace: `item.token === operation.token);`,
       by: "operations",
@@ -116,14 +119,14 @@ export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("barriers.ts", [
     {
       name: "arrives-twice",
-      summary: "an arrival that is sent again counts as another party",
+      summary: "a repeated arrival counts as another party",
       find: `if (!barrier.arrivals.some((arrival) => arrival.session === session && arrival.wait === wait))`,
       replace: `if (known !== null || barrier.arrivals.length === 0)`,
       by: "operations",
     },
     {
       name: "ended-and-still-at-the-barrier",
-      summary: "the end of a session does not take back its arrivals",
+      summary: "the end of a session does not withdraw its arrivals",
       find: `leave(on, name, (arrival) => arrival.session === session);`,
       replace: `leave(on, name, (arrival) => arrival.session === session && arrival.wait < 0);`,
       by: "operations",
@@ -141,21 +144,21 @@ export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("grants.ts", [
     {
       name: "releases-by-name",
-      summary: "a release does not look whose grant it names",
+      summary: "a release does not check which session holds the grant",
       find: `(holder) => holder.token === token && holder.session === session);`,
       replace: `(holder) => holder.token >= token || holder.session === session);`,
       by: "operations",
     },
     {
       name: "acquired-twice",
-      summary: "who asks again for the same is granted twice",
+      summary: "a session that repeats its request is granted the lock twice",
       find: `if (!lock.holders.some(isMine) && !lock.waiters.some(isMine)) {`,
       replace: `if (!lock.waiters.some(isMine)) {`,
       by: "operations",
     },
     {
       name: "writer-overtaken",
-      summary: "who fits is granted, although another has waited for longer",
+      summary: "a compatible request is granted although another one has waited longer",
       find: `    lock.waiters.push({ session, wait, mode, permits: mode === "exclusive" ? capacity : permits, note });`,
       replace: `    lock.waiters[mode === "shared" ? "unshift" : "push"]({ session, wait, mode, permits: mode === "exclusive" ? capacity : permits, note });`,
       by: "operations",

@@ -1,4 +1,4 @@
-/** Where seeded bugs are looked for: all of it plain data. */
+/** Settings that find seeded bugs. Plain data. */
 import type { Adversity } from "./adversity.ts";
 import { agreementSettings } from "./agreement.ts";
 import { fastSettings } from "./fast.ts";
@@ -8,36 +8,36 @@ import { pbftSettings } from "./pbft.ts";
 import { raftSettings } from "./raft-settings.ts";
 import { twoPhaseCommitSettings } from "./two-phase-commit.ts";
 
-/** What is run, on the protocol with the bug and on the one without, by checker and simulator alike. */
+/** A system that the checker and the simulator run, with and without a bug. */
 export interface Setting {
-  /** In words, for the page. */
+  /** The description on the page. */
   readonly summary: string;
   readonly nodes: number;
-  /** What each node is told by the application, in this order, at any time. */
+  /** The commands of each node. A node receives them in this order, at any time. */
   readonly asks: Readonly<Record<number, readonly object[]>>;
-  /** Whether links keep the order. */
+  /** Whether links preserve order. */
   readonly network: "fifo" | "bag";
-  /** For the checker: whether a timer waits until no message is on its way. */
+  /** When timers may expire in the checker. With `quiet`, a timer waits until no message is in transit. */
   readonly timers: "free" | "quiet" | "rounds" | "never";
   readonly crashes: number;
-  /** For the checker: whether crashes strike within a step, too. */
+  /** For the checker: whether a crash may interrupt a step. */
   readonly withinStep?: boolean;
   readonly recoveries: number;
-  /** In the simulator, one message in ten is duplicated if there are any. */
+  /** In the simulator, any value above 0 duplicates one message in ten. */
   readonly duplications: number;
-  /** For the checker. */
+  /** For the checker: the largest number of timeouts in a run. */
   readonly maxTimeouts?: number;
-  /** For the checker: after how many moves a run ends. */
+  /** For the checker: the largest number of moves of a run. */
   readonly maxDepth?: number;
-  /** For the checker: where nodes begin; all idle if left out. */
+  /** For the checker: the initial state of nodes. By default, all nodes are idle. */
   readonly begin?: "idle" | "together";
-  /** For the checker: whether only what holds after every step is asked. */
+  /** For the checker: whether only safety properties are checked. */
   readonly safetyOnly?: boolean;
-  /** For the checker: whether nodes are told of crashes by a failure detector beside their mutual exclusion. */
+  /** For the checker: whether a failure detector reports crashes to the mutual exclusion. */
   readonly areSuspected?: boolean;
   readonly losses?: number;
   readonly maxInFlight?: number;
-  /** For the simulator alone: what goes wrong, in time. */
+  /** For the simulator: the faults of a run over time. */
   readonly adversity?: Adversity;
 }
 
@@ -48,20 +48,20 @@ const transaction = [{ type: "propose", transactions: 1 }];
 const propose = (value: string): object[] => [{ type: "propose", value }];
 
 const calm = { network: "fifo", timers: "free", crashes: 0, recoveries: 0, duplications: 0 } as const;
-/** Each proposer makes one attempt: without this bound rounds would go on for ever. */
+/** Each proposer makes one attempt. Without this bound, rounds would continue forever. */
 const oneAttempt = { ...calm, maxTimeouts: 0 };
 
 export const settings: Readonly<Record<string, Setting>> = {
   "ring of four": { ...calm, summary: "nodes 0 and 2 call", nodes: 4, asks: { 0: call, 2: call } },
   "ring of six": {
     ...calm,
-    summary: "everybody calls",
+    summary: "all nodes start an election",
     nodes: 6,
     asks: { 0: call, 1: call, 2: call, 3: call, 4: call, 5: call },
   },
   "election with a crash": {
     ...calm,
-    summary: "3 nodes, 0 and 1 call; the crash is noticed, and no timer runs out while a message is on its way",
+    summary: "3 nodes, 0 and 1 call; the crash is detected, and no timer expires while a message is in transit",
     nodes: 3,
     asks: { 0: call, 1: call },
     timers: "quiet",
@@ -70,19 +70,18 @@ export const settings: Readonly<Record<string, Setting>> = {
   "one entry each": { ...calm, summary: "3 nodes", nodes: 3, asks: { 0: use(1), 1: use(1), 2: use(1) } },
   "two entries each": { ...calm, summary: "3 nodes", nodes: 3, asks: { 0: use(2), 1: use(2), 2: use(2) } },
   "three entries each": { ...calm, summary: "2 nodes", nodes: 2, asks: { 0: use(3), 1: use(3) } },
-  "a crash that is noticed, and a recovery": {
+  "a detected crash and a recovery": {
     ...calm,
-    summary: "3 nodes, of which 0 and 1 want in; one crashes, which is noticed, and comes back",
+    summary: "3 nodes, 0 and 1 request; one crashes, which the others detect, and restarts",
     nodes: 3,
     asks: { 0: use(1), 1: use(1) },
     crashes: 1,
     recoveries: 1,
     areSuspected: true,
   },
-  "a crash that is noticed, just after the start, and a recovery": {
+  "a detected crash just after the start, and a recovery": {
     ...calm,
-    summary:
-      "2 nodes start, and want in; one crashes and comes back, and wants in. What is owed in the end is not asked",
+    summary: "2 nodes start, and request; one crashes, restarts and requests again. Only safety is checked",
     nodes: 2,
     asks: { 0: use(1), 1: [...use(1), ...use(1)] },
     begin: "together",
@@ -91,18 +90,17 @@ export const settings: Readonly<Record<string, Setting>> = {
     areSuspected: true,
     safetyOnly: true,
   },
-  "a crash that is noticed, three want in": {
+  "a detected crash, three requests": {
     ...calm,
-    summary: "3 nodes, which want in once; one crashes, which is noticed",
+    summary: "3 nodes, which request once; one crashes, which the others detect",
     nodes: 3,
     asks: { 0: use(1), 1: use(1), 2: use(1) },
     crashes: 1,
     areSuspected: true,
   },
-  "both crash, one comes back": {
+  "both crash, one restarts": {
     ...calm,
-    summary:
-      "2 nodes, which want in twice; both crash, which is noticed, and one comes back. What is owed in the end is not asked",
+    summary: "2 nodes, which request twice; both crash, which is detected, and one restarts. Only safety is checked",
     nodes: 2,
     asks: { 0: use(2), 1: use(2) },
     crashes: 2,
@@ -112,7 +110,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "a ring, a copy": {
     ...calm,
-    summary: "3 nodes that start together; a message arrives twice, and two timers run out",
+    summary: "3 nodes that start together; a message is duplicated, and two timers expire",
     nodes: 3,
     asks: {},
     duplications: 1,
@@ -122,7 +120,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "a ring, a crash and a recovery": {
     ...calm,
-    summary: "3 nodes that start together; one crashes and comes back, and two timers run out",
+    summary: "3 nodes that start together; one crashes and restarts, and two timers expire",
     nodes: 3,
     asks: {},
     crashes: 1,
@@ -133,21 +131,21 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "one message each": {
     ...calm,
-    summary: "3 nodes, links of no order",
+    summary: "3 nodes, links without order",
     nodes: 3,
     asks: { 0: send(1), 1: send(1), 2: send(1) },
     network: "bag",
   },
   "two messages and one": {
     ...calm,
-    summary: "3 nodes, links of no order; one sends two messages, one sends one, one listens",
+    summary: "3 nodes, links without order; one sends two messages, one sends one, one only receives",
     nodes: 3,
     asks: { 0: send(2), 1: send(1) },
     network: "bag",
   },
   "two messages each": {
     ...calm,
-    summary: "4 nodes, links of no order",
+    summary: "4 nodes, links without order",
     nodes: 4,
     asks: { 0: send(2), 1: send(2), 2: send(2), 3: send(2) },
     network: "bag",
@@ -179,7 +177,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "duel with a crash": {
     ...oneAttempt,
-    summary: "3 nodes, 0 and 2 propose, once each; a node crashes and comes back",
+    summary: "3 nodes, 0 and 2 propose, once each; a node crashes and restarts",
     nodes: 3,
     asks: { 0: propose("x"), 2: propose("y") },
     crashes: 1,
@@ -187,7 +185,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "a transaction, a crash and a recovery": {
     ...calm,
-    summary: "3 nodes, 0 proposes a transaction, 2 may come to vote no; a node crashes and comes back",
+    summary: "3 nodes, 0 proposes a transaction, 2 may decide to vote no; a node crashes and restarts",
     nodes: 3,
     asks: { 0: transaction, 2: [{ type: "refuse" }] },
     crashes: 1,
@@ -197,7 +195,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "a transaction, a crash, a recovery and a loss": {
     ...calm,
-    summary: "3 nodes, 0 proposes a transaction; a node crashes and comes back, and a message is lost",
+    summary: "3 nodes, 0 proposes a transaction; a node crashes and restarts, and a message is lost",
     nodes: 3,
     asks: { 0: transaction },
     crashes: 1,
@@ -208,7 +206,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   "two transactions, a crash and a recovery": {
     ...calm,
-    summary: "3 nodes, 0 proposes a transaction, and another one; it crashes and comes back",
+    summary: "3 nodes, 0 proposes one transaction and then another; it crashes and restarts",
     nodes: 3,
     asks: { 0: [...transaction, ...transaction] },
     timers: "quiet",

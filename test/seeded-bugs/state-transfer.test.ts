@@ -1,5 +1,5 @@
 /**
- * Looks at the state transfer find every bug that is put into it, and nothing without one.
+ * Checks that searches of the state transfer find every seeded bug, and nothing without one.
  *
  * @module-tag long
  */
@@ -23,7 +23,7 @@ const withBug = (bug: string): Promise<Subject> =>
 
 const SEEDS = 60;
 
-/** Three members in view 1, of which nobody reads yet. */
+/** Creates three members in view 1. None of them reads yet. */
 function group({ isisWithState }: Subject) {
   const stage = stateStage(isisWithState, 3, { delayMs: 10 });
   for (const node of range(3)) stage.sim.start(node);
@@ -31,7 +31,7 @@ function group({ isisWithState }: Subject) {
   return stage;
 }
 
-/** What is wrong when all is over. */
+/** Returns the first violation after the run has ended, or null. */
 const wrongIn = ({ sim }: ReturnType<typeof group>): string | null =>
   [...sim.violations, ...sim.verdict()].map(({ property }) => property)[0] ?? null;
 
@@ -100,7 +100,7 @@ const looks: Readonly<Record<StateTransferBug["by"], (subject: Subject) => strin
   },
 };
 
-/** Members read and stop to, send, crash and come back at once or later, and are cut off. */
+/** Runs members that read and stop reading, send, crash, restart at once or later, and are cut off. */
 function randomRun({ isisWithState }: Subject, seed: number): ReturnType<typeof stateStage> {
   const draw = random(seed);
   const nodes = 3 + draw.below(2);
@@ -130,7 +130,7 @@ describe("seeded bugs of the state transfer", () => {
     expect(looks[by](await withBug(name))).not.toBeNull();
   });
 
-  it.each(Object.keys(looks) as StateTransferBug["by"][])("without one, %s: nothing", (by) => {
+  it.each(Object.keys(looks) as StateTransferBug["by"][])("finds nothing without a bug, %s", (by) => {
     expect(looks[by](sound)).toBeNull();
   });
 });

@@ -1,4 +1,7 @@
-/** Protocols as the hunt runs them, made of modules of which one may have a bug in it. */
+/**
+ * The protocols that the seeded-bug tests search. Each is assembled from its modules, so a test can replace a module
+ * with a buggy version.
+ */
 import type { ExploreOptions } from "../../src/check/explore.ts";
 import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
@@ -30,14 +33,14 @@ export type AnyProtocol = Protocol<Vocabulary>;
 type Module = Readonly<Record<string, (options?: object) => never>>;
 
 interface Making {
-  /** From the root: what is imported, and with it what it imports. */
+  /** The imported file, relative to the root of the repository. The bug may also be in a file that it imports. */
   readonly file: string;
   make(module: Module): unknown;
-  /** What the checker has to be told beside the setting. */
+  /** Returns options of the checker in addition to the setting's options. */
   explored?(protocol: AnyProtocol): Partial<ExploreOptions<Vocabulary>>;
 }
 
-/** The same beside a node that lies, or a cheat. */
+/** Returns the protocol with one Byzantine node. */
 const beside = (protocol: AnyProtocol | undefined, liar: number, how: ByzantineBehaviour): AnyProtocol =>
   byzantine(protocol as AnyProtocol, new Map([[liar, how]]));
 
@@ -47,7 +50,7 @@ const LOCKSTEP = "src/protocols/consensus/lockstep/lockstep.ts";
 const COMMANDER = 0;
 const oneTurn = { echoes: true, moves: ["rock"], turns: 1, resends: 0 };
 
-/** Bounds as in the explorations of PBFT, so that a view change carries a certificate over. */
+/** Returns bounds like those in the explorations of PBFT, so that a view change carries over a certificate. */
 const besideForgerOf = (name: string): Making => ({
   file: "src/protocols/consensus/pbft/pbft.ts",
   make({ pbft }) {
@@ -61,7 +64,8 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   bully: {
     file: "src/protocols/election/bully/bully.ts",
     make: ({ bully }) => bully?.(),
-    // Of crashes it is told even before the last messages of the crashed node: E1 eventually does not hold there, with a bug or without.
+    // The detector may report a crash before the node's last messages arrive. In that case E1 does not eventually hold,
+    // even without a bug.
     explored: ({ properties }) => ({
       crashNotification: (node) => ({ type: "suspect", node }) as never,
       properties: properties.filter(({ name }) => name !== "E1 eventually"),
@@ -81,21 +85,21 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
   "elected-server": {
     file: "src/protocols/mutex/elected-server/elected-server.ts",
-    // A long stay, so that leases are renewed and run out.
+    // Long enough for leases to be renewed and to expire.
     make: ({ electedServer }) => electedServer?.({ workload: { stayMs: 2_500 } }),
   },
   "elected-server, short stays": {
     file: "src/protocols/mutex/elected-server/elected-server.ts",
     make: ({ electedServer }) => electedServer?.({ workload: { stayMs: 5 } }),
   },
-  "elected-server, told who serves": {
+  "elected-server, server given": {
     file: "src/protocols/mutex/elected-server/lock-service.ts",
     make: ({ lockService }) => servedBy0(lockService?.() as unknown as Protocol<LockService>),
     explored: () => ({ ...lockServiceCommands }) as never,
   },
   "epoch-bully": {
     file: "src/protocols/election/epoch-bully/epoch-bully.ts",
-    // Neither a pre-vote nor a long wait gives a margin that hides what is wrong.
+    // Without a pre-vote and a long wait, which would add a margin that hides the bug.
     make: ({ epochBully }) => epochBully?.({ preVote: false, answerMs: 150, minBackOffMs: 1, maxBackOffMs: 10 }),
   },
   "epoch-bully, bounded": {
@@ -129,33 +133,33 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/consensus/flood-set.ts",
     make: ({ floodSet }) => floodSet?.({ values: ["c", "a", "b"] }),
   },
-  "generals, a lieutenant lies": {
+  "generals, a lieutenant is Byzantine": {
     file: GENERALS,
     make: ({ oralMessages }) => beside(oralMessages?.(), 3, liars.lieutenant),
   },
-  "generals, the commander lies": {
+  "generals, the commander is Byzantine": {
     file: GENERALS,
     make: ({ oralMessages }) => beside(oralMessages?.(), COMMANDER, "adversary"),
   },
-  "signed generals, a lieutenant lies": {
+  "signed generals, a lieutenant is Byzantine": {
     file: SIGNED_GENERALS,
     make: ({ signedMessages }) => beside(signedMessages?.(), 2, liars.forger),
   },
-  "signed generals, the commander lies": {
+  "signed generals, the commander is Byzantine": {
     file: SIGNED_GENERALS,
     make: ({ signedMessages }) => beside(signedMessages?.(), COMMANDER, "adversary"),
   },
   "lockstep of two": { file: LOCKSTEP, make: ({ lockstep }) => lockstep?.(oneTurn) },
   "lockstep of three": { file: LOCKSTEP, make: ({ lockstep }) => lockstep?.(oneTurn) },
-  "lockstep, a cheat commits twice": {
+  "lockstep, a player commits twice": {
     file: LOCKSTEP,
     make: ({ lockstep }) => beside(lockstep?.(oneTurn), 2, liars.committer),
   },
-  "lockstep, a cheat shows nothing": {
+  "lockstep, a player withholds its action": {
     file: LOCKSTEP,
     make: ({ lockstep }) => beside(lockstep?.(oneTurn), 2, liars.hider),
   },
-  "lockstep, a cheat reveals something else": {
+  "lockstep, a player reveals another action": {
     file: LOCKSTEP,
     make: ({ lockstep }) => beside(lockstep?.(oneTurn), 2, liars.revealer),
   },
@@ -202,7 +206,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     make: ({ pbft }) => replicated(pbft as never, fewBatches),
   },
   "pbft, the next primary forges a certificate": besideForgerOf("a certificate of 2f"),
-  "pbft, the next primary forges a new view": besideForgerOf("a new view without what is prepared"),
+  "pbft, the next primary forges a new view": besideForgerOf("a new view without prepared batches"),
   raft: {
     file: "src/protocols/consensus/raft/raft.ts",
     make: ({ raft }) => raft?.(oftenElected),
@@ -264,7 +268,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
   "two-phase-commit": {
     file: "src/protocols/consensus/two-phase-commit/two-phase-commit.ts",
-    // Those in doubt ask each other, so that a participant that has forgotten its vote is asked.
+    // Participants in doubt query each other, including a participant that has forgotten its vote.
     make: ({ twoPhaseCommit }) => twoPhaseCommit?.({ isCooperative: true }),
   },
   "view-synchrony, the agreement on views": {
@@ -278,14 +282,14 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
 };
 
-/** Short windows and frequent snapshots, so that a run of seconds comes to their ends; leaders that change often. */
+/** Small windows and frequent snapshots, so that a run of a few seconds reaches their limits. Leaders change often. */
 const littleRoom = {
   client: { retryMs: 100 },
   machine: { snapshotEvery: 3 },
   log: { window: 4, keep: 0, leaseMs: 120, renewMs: 40 },
 };
 
-/** Views that change often, and checkpoints every other batch. */
+/** Views change often, and every other batch is followed by a checkpoint. */
 const fewBatches = {
   client: { retryMs: 150 },
   log: {
@@ -299,7 +303,7 @@ const fewBatches = {
   },
 };
 
-/** Nothing that keeps elections rare gives a margin that hides what is wrong. */
+/** Disables the options that keep elections rare, because their margins would hide the bug. */
 const oftenElected = {
   preVote: false,
   checkQuorum: false,
@@ -310,7 +314,10 @@ const oftenElected = {
   keptEntries: 0,
 };
 
-/** A server without an election: 0 serves in epoch 1, and if it crashes all are told that 1 does, in epoch 2. */
+/**
+ * Replaces the election of the lock service: node 0 serves in epoch 1. If it crashes, all nodes learn that node 1
+ * serves in epoch 2.
+ */
 function servedBy0(lockService: Protocol<LockService>): Protocol<LockService> {
   return {
     ...lockService,
@@ -318,11 +325,12 @@ function servedBy0(lockService: Protocol<LockService>): Protocol<LockService> {
       const service = { grants: 0, awaited: [], isRecalling: false, holder: null, queue: [] };
       return { ...lockService.init(self, peers), epoch: 1, server: 0, service: self === 0 ? service : null };
     },
-    start: (state) => void Object.assign(state, { epoch: 0, server: null, service: null }), // Only restarts come here.
+    // Only a restarted node calls it.
+    start: (state) => void Object.assign(state, { epoch: 0, server: null, service: null }),
   };
 }
 
-/** How views are agreed upon where nobody says anything, as if all had been in view 1 for long. */
+/** Agrees on views without application messages, as if all nodes had been in view 1 for a long time. */
 function settledViews(agreement: Protocol<Views>): Protocol<Assembly<{ nothing: Nothing; views: Views }>> {
   const whole = assemble<{ nothing: Nothing; views: Views }>(
     "views",
@@ -345,7 +353,10 @@ function settledViews(agreement: Protocol<Views>): Protocol<Assembly<{ nothing: 
 
 const elected = (leader: number, epoch: number): LockService["command"] => ({ type: "elected", leader, epoch });
 
-/** Who serves is told; each node enters once a run, and leaves whenever it likes, be it inside or waiting. */
+/**
+ * Commands that announce the server to nodes. Each node enters once per run and leaves at any time, as a holder or as a
+ * waiter.
+ */
 const lockServiceCommands: Partial<ExploreOptions<LockService>> = {
   crashNotification: (crashed) => (crashed === 0 ? elected(1, 2) : elected(0, 1)),
   commands({ epoch, section, requestId }, node) {
@@ -367,6 +378,6 @@ export async function withoutBug({ protocol }: SeededBug): Promise<AnyProtocol> 
   return make(await import(/* @vite-ignore */ `${root}${file}`)) as AnyProtocol;
 }
 
-/** What the checker has to be told of it beside the setting. */
+/** Returns the checker options for this subject, in addition to the setting's options. */
 export const exploredWith = (subject: Subject, protocol: AnyProtocol): Partial<ExploreOptions<Vocabulary>> =>
   madeOf[subject].explored?.(protocol) ?? {};

@@ -1,4 +1,4 @@
-/** Bugs of two-phase commit: what is not journalled, decided alone, or presumed the wrong way. */
+/** Bugs in two-phase commit: missing journal records, decisions made alone, and wrong presumptions. */
 import { type Change, foundBy, type SeededBug } from "./seeded-bug.ts";
 import type { Setting } from "./settings.ts";
 
@@ -10,7 +10,7 @@ const several = [{ type: "propose", transactions: 6 }];
 export const twoPhaseCommitSettings: Readonly<Record<string, Setting>> = {
   "late copies of transactions": {
     summary:
-      "3 nodes in virtual time, each of which coordinates several transactions; nodes restart, and messages are lost, overtake each other and arrive again late",
+      "3 nodes in virtual time; each coordinates several transactions; nodes restart, and messages are lost, reordered and duplicated late",
     network: "bag",
     timers: "free",
     begin: "together",
@@ -38,8 +38,8 @@ const inFile = (file: string, changes: readonly Omit<Change, "file">[]): SeededB
 export const twoPhaseCommitBugs: readonly SeededBug[] = [
   ...inFile("two-phase-commit.ts", [
     {
-      name: "yes-not-journalled",
-      summary: "a participant votes yes before it has journalled that",
+      name: "yes-not-journaled",
+      summary: "a participant votes yes before it has journaled the vote",
       find: `ctx.persist({ type: "prepared", transaction });`,
       replace: ``,
       by: "bfs",
@@ -48,7 +48,8 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
     },
     {
       name: "earlier-transaction-undecided",
-      summary: "a participant in doubt that is asked about the next transaction never decides the earlier one",
+      summary:
+        "a participant in doubt that receives a vote request for the next transaction never decides the earlier one",
       find: `        abortBefore(state, transaction, ctx);\n        const part`,
       replace: `        const part`,
       ...foundBy("simulator", "late copies of transactions", "decision"),
@@ -64,14 +65,14 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
     },
     {
       name: "acknowledgement-of-another-transaction",
-      summary: "the coordinator counts a late acknowledgement of an earlier transaction",
-      find: `if (coordinator.phase !== "committed" || !isSame(coordinator.transaction, transaction)) return; // One too many.`,
+      summary: "the coordinator counts a late acknowledgment of an earlier transaction",
+      find: `if (coordinator.phase !== "committed" || !isSame(coordinator.transaction, transaction)) return; // A duplicate.`,
       replace: `if (coordinator.phase !== "committed") return;`,
       ...foundBy("simulator", "late copies of transactions", "atomicity"),
     },
     {
       name: "vote-request-of-an-older-transaction",
-      summary: "a participant votes again on a late copy of an older vote request",
+      summary: "a participant votes again on a late copy of an earlier vote request",
       find: `if (part !== undefined && !isBefore(part.transaction, transaction)) {`,
       replace: `if (part !== undefined && isSame(part.transaction, transaction)) {`,
       ...foundBy("simulator", "late copies of transactions", "memory"),
@@ -105,7 +106,7 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
   ...inFile("two-phase-commit.ts", [
     {
       name: "aborts-alone",
-      summary: "a participant in doubt aborts when its patience is over",
+      summary: "a participant in doubt aborts when its timer expires",
       find: `const open = inDoubt(state);`,
       replace: `for (const { transaction } of inDoubt(state)) finish(state, transaction, "abort", ctx);\n    const open = inDoubt(state);`,
       by: "bfs",
@@ -113,9 +114,8 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
       property: "atomicity",
     },
     {
-      name: "end-not-journalled",
-      summary:
-        "a participant does not journal what was decided: after a crash it is in doubt again, and decides once more",
+      name: "end-not-journaled",
+      summary: "a participant does not journal the decision: after a crash it is in doubt again, and decides again",
       find: `else ctx.persist({ type: "finished", transaction, decision });`,
       replace: ``,
       by: "bfs",
@@ -124,7 +124,7 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
     },
     {
       name: "presumed-commit",
-      summary: "a coordinator that does not remember a transaction says that it was committed",
+      summary: "a coordinator that does not remember a transaction reports that it was committed",
       find: `return "abort"; // Presumed.`,
       replace: `return "commit"; // Presumed.`,
       by: "random",

@@ -1,21 +1,24 @@
-/** What tests of channels do with those of several members. */
+/** Steps for tests of channels with several members. */
 import { expect } from "vitest";
 import type { Member } from "../../src/cluster/services/api.ts";
 import type { Channel, ChannelMessage, ChannelOptions } from "../../src/cluster/services/channel-api.ts";
 
-/** Resolves once so many members are in the channel's view. */
+/** Resolves once this many members are in the channel's view. */
 export async function joined(room: Channel, count: number): Promise<void> {
   for await (const { members, state } of room.views()) if (state === "member" && members.length === count) return;
 }
 
-/** The next so many messages. */
+/** Resolves with the next `count` messages. */
 export async function next<T>(messages: AsyncIterator<ChannelMessage<T>>, count: number): Promise<ChannelMessage<T>[]> {
   const found: ChannelMessage<T>[] = [];
   while (found.length < count) found.push((await messages.next()).value as ChannelMessage<T>);
   return found;
 }
 
-/** Each of three sends a hundred messages: everybody gets everything, once, and in one order where that is promised. */
+/**
+ * Sends a hundred messages from each of three members. Expects all members to deliver every message once, and in one
+ * order if the options promise that.
+ */
 export async function everybodyGetsEverything(members: readonly Member[], options: ChannelOptions): Promise<void> {
   const rooms = members.map((member) => member.channel<string>("room", options));
   await Promise.all(rooms.map((room) => joined(room, 3)));

@@ -1,4 +1,7 @@
-/** Programs that keep a state by a channel, in virtual time: whatever fails, all come to one state, and nothing is in it twice. */
+/**
+ * Checks programs that replicate a state over a channel, in virtual time: under faults, all converge to one state
+ * without duplicates.
+ */
 import { describe, expect, test } from "vitest";
 import type { Channel, ChannelOptions, Member, NodeId } from "../../src/index.ts";
 import { type ProcessTools, simulate, type World } from "../../src/testing/index.ts";
@@ -6,7 +9,7 @@ import { type ProcessTools, simulate, type World } from "../../src/testing/index
 const FAULTS_MS = 5_000;
 const MENDED_MS = FAULTS_MS + 3_500;
 
-/** What a program has applied: its state is all of it, in that order. */
+/** A program whose state is the list of operations it has applied, in order. */
 interface Copy {
   line: string[];
   states: number;
@@ -70,8 +73,8 @@ async function until(world: World, isSo: () => boolean): Promise<void> {
   }
 }
 
-describe("a state that programs keep by a channel", () => {
-  const title = "comes to be one, whatever fails: seed %d";
+describe("a state that programs replicate over a channel", () => {
+  const title = "converges under faults: seed %d";
   const orderOf = (seed: number) => ({ order: seed % 2 === 0 ? "total" : "causal-total" }) as const;
   const onLog = (seed: number) => ({ ...orderOf(seed), transport: "log" }) as const;
   const more = Array.from({ length: 40 }, (_, seed) => seed + 10);
@@ -96,7 +99,7 @@ describe("a state that programs keep by a channel", () => {
 
   const transports = ["tcp", "log"] as const;
   const later =
-    "who comes later gets the state and then the messages, of 2 MB, too, and who opens it again gets it again";
+    "a late reader gets the state and then the messages, even of 2 MB, and gets it again when it reopens the channel";
   test.each(transports)(`${later}: %s`, async (transport) => {
     const options = { order: "total", transport } as const;
     const world = simulate({ members: 3, seed: 7 });

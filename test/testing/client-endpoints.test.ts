@@ -1,4 +1,4 @@
-/** Clients learn where members serve them, as members come and go. */
+/** Checks that clients learn the endpoints of members as members are added and removed. */
 import { expect, test } from "vitest";
 import { serviceOf } from "../../src/client/client.ts";
 import type { RemoteService } from "../../src/client/remote-service.ts";
@@ -14,7 +14,7 @@ async function until(world: World, isSo: () => boolean): Promise<void> {
 
 const at = (...members: number[]): string[] => members.map(endpointOf);
 
-test("a client that was given one is told of the others, of those that come, and no more of those that are removed", async () => {
+test("a client with one endpoint learns the others, new ones and removed ones", async () => {
   const world = simulate({ members: 3, seed: 1 });
   await world.run(async () => {
     const client = await world.connect({ members: [2] });
@@ -29,7 +29,7 @@ test("a client that was given one is told of the others, of those that come, and
   });
 });
 
-test("one that is not to look for others knows those that it was given", async () => {
+test("a client without discovery knows only the endpoints it was configured with", async () => {
   const world = simulate({ members: 3, seed: 2 });
   await world.run(async () => {
     const client = await world.connect({ members: [2], discover: false });
@@ -40,7 +40,7 @@ test("one that is not to look for others knows those that it was given", async (
   });
 });
 
-test("a client that would say itself where members are is refused, and nobody is told", async () => {
+test("a client that publishes endpoints itself is rejected, and no client receives them", async () => {
   const world = simulate({ members: 3, seed: 4 });
   await world.run(async () => {
     const [honest, other] = [await world.connect({ members: [2] }), await world.connect({ members: [2] })];
@@ -53,12 +53,12 @@ test("a client that would say itself where members are is refused, and nobody is
     expect(other.signal.reason).toMatchObject({ code: "client-refused" });
     await world.sleep(500);
     expect(honest.status().endpoints).toEqual(at(2, 1, 3));
-    expect(() => honest.map(ENDPOINTS)).toThrow(/names that begin with coterie\/ are kept for the members themselves/);
+    expect(() => honest.map(ENDPOINTS)).toThrow(/to be one that does not begin with coterie\/, which is reserved/);
     await honest.close();
   });
 });
 
-test("all members are replaced one after the other: a client that was given the first goes on at the last, in one session", async () => {
+test("a client that was given the first member continues in one session after all members are replaced one by one", async () => {
   const world = simulate({ members: 3, seed: 3 });
   await world.run(async () => {
     const client = await world.connect({ members: [1] });
@@ -91,7 +91,7 @@ test("all members are replaced one after the other: a client that was given the 
   });
 });
 
-test("what is no member's is struck once the members change", async () => {
+test("an endpoint that belongs to no member is removed once the members change", async () => {
   const world = simulate({ members: 3, seed: 5 });
   await world.run(async () => {
     const elsewhere = "http://elsewhere.example.org";
@@ -113,7 +113,7 @@ test("what is no member's is struck once the members change", async () => {
   });
 });
 
-test("a client that reads as much as it may learns of a change as soon as it reads less", async () => {
+test("a client with the largest number of reads learns of a change as soon as it reads less", async () => {
   const world = simulate({ members: 3, seed: 6 });
   await world.run(async () => {
     const client = await world.connect({ members: [2] });
@@ -142,7 +142,7 @@ test("a client that reads as much as it may learns of a change as soon as it rea
   });
 });
 
-test("a client that the log has forgotten is named by its new number", async () => {
+test("a client that the log has discarded is identified by its new number", async () => {
   const world = simulate({ members: 3, seed: 7 });
   await world.run(async () => {
     const client = await world.connect({ members: [2] });

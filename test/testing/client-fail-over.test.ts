@@ -1,4 +1,4 @@
-/** A client keeps what it holds when its member cannot serve it any more, whatever the reason. */
+/** Checks that a client keeps its grants and watches when its member can no longer serve it, for any reason. */
 import { expect, test } from "vitest";
 import type { Client, Grant } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
@@ -7,7 +7,7 @@ import { endpointOf } from "../../src/testing/simulated-clients.ts";
 /** Longer than a session lasts. */
 const LONG_MS = 10_000;
 
-/** Of a client that speaks to member 1 and knows all. */
+/** Returns a client that is connected to member 1, knows all members and holds a lock, and its grant. */
 async function holding(world: World): Promise<{ client: Client; grant: Grant }> {
   const client = await world.connect({ members: [1] });
   const grant = await client.mutex("one").acquire({ timeoutMs: 5_000 });
@@ -26,21 +26,21 @@ async function requireKept(world: World, { client, grant }: { client: Client; gr
   await client.close();
 }
 
-test("its member is cut off from the others: it goes on at one that has a leader, with its session", async () => {
+test("its member is cut off from the others: the client continues at a member with a leader, in its session", async () => {
   const wasLeading = new Set<boolean>();
   for (const seed of [1, 5, 9, 15]) {
     const world = simulate({ members: 3, seed });
     await world.run(async () => {
       const held = await holding(world);
       wasLeading.add(world.member(1).status().leader === 1);
-      world.partition([1], [2, 3]); // The client reaches all.
+      world.partition([1], [2, 3]); // The client can reach all members.
       await requireKept(world, held);
     });
   }
   expect(wasLeading.size).toBe(2);
 });
 
-test("its member and the next that it knows crash, and nothing answers there: it does not wait for that one", async () => {
+test("its member and the next one crash without answering: the client does not wait for the second", async () => {
   const world = simulate({ members: 5, seed: 1 });
   await world.run(async () => {
     const held = await holding(world);
@@ -51,7 +51,7 @@ test("its member and the next that it knows crash, and nothing answers there: it
   });
 });
 
-test("more watches than may ask at once go on elsewhere, and none loses a change", async () => {
+test("watches above the limit of concurrent requests continue at another member, and none loses a change", async () => {
   const world = simulate({ members: 3, seed: 1 });
   await world.run(async () => {
     const { client } = await holding(world);

@@ -1,16 +1,18 @@
-/** Clients that come while no majority of the members is left: what they are told, and what they leave behind. */
+/**
+ * Checks clients that connect while a majority of the members is down: the errors they get, and the resources they use.
+ */
 import { expect, test } from "vitest";
 import { simulate, type World } from "../../src/testing/index.ts";
 import { endpointOf } from "../../src/testing/simulated-clients.ts";
 
 const ALONE = "only 1 of 3 members can be reached, and a majority is needed";
 
-/** Member 1 is left. */
+/** Only member 1 remains. */
 const loseMajority = (world: World): void => {
   for (const id of [2, 3]) world.kill(id);
 };
 
-/** A client of member 1 that gives up, again and again. */
+/** Connects a client to member 1 repeatedly; it gives up each time. */
 async function comesAgain(world: World, machine: number, { times, timeoutMs }: { times: number; timeoutMs: number }) {
   for (let time = 0; time < times; time++) {
     await expect(world.connect({ machine, members: [1], timeoutMs })).rejects.toMatchObject({ code: "no-endpoint" });
@@ -18,7 +20,7 @@ async function comesAgain(world: World, machine: number, { times, timeoutMs }: {
   }
 }
 
-test("many that come again and again take neither the member's own places nor room in the log", async () => {
+test("clients that connect repeatedly use neither the member's own capacity nor entries of the log", async () => {
   const world = simulate({ members: 3, seed: 1 });
   await world.run(async () => {
     const stock = world.member(1).map<number>("stock");
@@ -36,7 +38,7 @@ test("many that come again and again take neither the member's own places nor ro
   });
 });
 
-test("those that connect are told that there is no majority, whether they knew of it when they came or not", async () => {
+test("clients that connect get an error about the missing majority, whether or not their member knew of it", async () => {
   const world = simulate({ members: 3, seed: 2 });
   await world.run(async () => {
     await world.member(1).map("stock").put("a", 1);
@@ -46,13 +48,13 @@ test("those that connect are told that there is no majority, whether they knew o
       const refused = world.connect({ machine, timeoutMs: 3_000 });
       await expect(refused).rejects.toMatchObject({
         code: "no-endpoint",
-        message: `none of ${[one, ...others].join(", ")} took this client within 3000 ms: ${one}: the member knows no leader of the log: ${ALONE}; ${others.join(", ")}: the connection is refused: nobody listens there (ECONNREFUSED)`,
+        message: `none of ${[one, ...others].join(", ")} accepted this client within 3000 ms: ${one}: the member does not know who leads the log: ${ALONE}; ${others.join(", ")}: the connection was refused: nothing listens at this address (ECONNREFUSED)`,
       });
     }
   });
 });
 
-test("a client that was connected is told so as well, by what it calls", async () => {
+test("a client that was connected gets the error from its calls as well", async () => {
   const world = simulate({ members: 3, seed: 1 });
   await world.run(async () => {
     const client = await world.connect({ members: [1] });
@@ -62,21 +64,23 @@ test("a client that was connected is told so as well, by what it calls", async (
     expect(client.status().endpoints).toHaveLength(3);
     loseMajority(world);
     await expect(stock.put("a", 2, { timeoutMs: 600 })).rejects.toMatchObject({
-      message: expect.stringMatching(/within 600 ms: member 1 knows no leader of the log; it may have been done/),
+      message: expect.stringMatching(
+        /within 600 ms: member 1 does not know who leads the log; it may have taken effect/,
+      ),
     });
     await expect(stock.put("a", 2, { timeoutMs: 3_000 })).rejects.toMatchObject({
       code: "request-timeout",
       phase: "uncertain",
       message: expect.stringMatching(
         RegExp(
-          `was not answered within 3000 ms: no member takes this client \\(.*${ALONE}; .*ECONNREFUSED\\)\\); it may have been done, or be done yet$`,
+          `was not answered within 3000 ms: no member accepts this client \\(.*${ALONE}; .*ECONNREFUSED\\)\\); it may have taken effect, or may still take effect$`,
         ),
       ),
     });
   });
 });
 
-test("what members and clients wait for in vain says why, as calls do", async () => {
+test("members and clients that wait in vain report the reason, as calls do", async () => {
   const world = simulate({ members: 3, seed: 1 });
   await world.run(async () => {
     const client = await world.connect({ members: [1] });
@@ -89,7 +93,7 @@ test("what members and clients wait for in vain says why, as calls do", async ()
     const late = { code: "acquire-timeout", phase: "never-acquired" };
     const options = { timeoutMs: 3_000 };
     const unreached = expect.stringMatching(
-      RegExp(`^.* was not acquired within 3000 ms: no member takes this client \\(.*${ALONE}; .*ECONNREFUSED\\)\\)`),
+      RegExp(`^.* was not acquired within 3000 ms: no member accepts this client \\(.*${ALONE}; .*ECONNREFUSED\\)\\)`),
     );
     await Promise.all([
       expect(world.member(1).mutex("free").acquire(options)).rejects.toMatchObject({

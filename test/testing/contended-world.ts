@@ -1,4 +1,6 @@
-/** A world in which three members want one lock, under random faults; run as a program, it prints its log. */
+/**
+ * A world with three members that compete for a lock, under random faults. When run as a program, it prints its log.
+ */
 import { simulate } from "../../src/testing/index.ts";
 
 export async function logOf(seed: number): Promise<string> {

@@ -1,4 +1,7 @@
-/** What channels delivered, at each run of each member, and whether that is what their order and their views promise. */
+/**
+ * Records the messages that channels delivered to each incarnation of each member, and checks the guarantees for order
+ * and views.
+ */
 import {
   type GroupEntry,
   type GroupRecord,
@@ -7,14 +10,17 @@ import {
 } from "../../src/history/virtual-synchrony.ts";
 import type { ChannelMessage, ChannelView, NodeId, Order } from "../../src/index.ts";
 
-/** What a member sends: its place among all that its process has sent, and what it had read from each process by then. */
+/**
+ * A message, with its position among the messages from its process, and the last message that its process had read from
+ * each other process.
+ */
 export interface Sent {
   readonly sender: string;
   readonly number: number;
   readonly read: Readonly<Record<string, number>>;
 }
 
-/** One process of a member, as it saw a channel. */
+/** One process of a member, and how it saw a channel. */
 export interface Witness {
   readonly name: string;
   readonly node: NodeId;
@@ -24,7 +30,7 @@ export interface Witness {
 
 const text = ({ sender, number }: Sent): string => `${sender}#${number}`;
 
-/** What is wrong, a line each. The runs of one node are to stand in the order in which they were. */
+/** Returns the violations, one per line. A node's runs must be in chronological order. */
 export function channelProblems(order: Order, witnesses: readonly Witness[], neverSent: ReadonlySet<string>): string[] {
   const records = withCountedViews(witnesses.map((witness, incarnation) => recordOf(witness, incarnation)));
   const sending = order === "none" ? undefined : order.startsWith("causal") ? "causal" : "fifo";
@@ -38,12 +44,12 @@ export function channelProblems(order: Order, witnesses: readonly Witness[], nev
   ];
 }
 
-/** Messages and views come to a program by two readers: a message stands in the view that it names. */
+/** Messages and views reach a program through two iterators. A message belongs to the view that it names. */
 function recordOf({ node, messages, views }: Witness, incarnation: number): GroupRecord {
   const log: GroupEntry[] = [];
   let current: number | null = null;
   for (const { view, members, state } of views) {
-    if (state === "stalled") continue; // Nothing changes meanwhile.
+    if (state === "stalled") continue; // While the group is stalled, the view does not change.
     const now = state === "outside" || state === "left" || !members.includes(node) ? null : view;
     if (now === current) continue;
     if (now === null) log.push({ ejected: true });

@@ -1,4 +1,7 @@
-/** Calls and iterators of a member or a client that has ended: one rule for all of them, whether they were begun before or after. */
+/**
+ * Checks calls and iterators of a member or client that has ended. Calls that began before the end follow the same rule
+ * as later ones.
+ */
 import { describe, expect, test } from "vitest";
 import type { Client, CoordinationError, EngineMember, Member } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
@@ -10,7 +13,7 @@ type Iterators = Readonly<Record<string, AsyncIterator<unknown>>>;
 
 const machine = { init: () => 0, apply: (n: number, by: number) => [n + by, n] as const };
 
-/** What all kinds of users have. */
+/** Returns the calls that members, clients and engines have in common. */
 const callsOf = (user: User): Call[] => [
   ["get", "never-sent", () => user.map("m").get("a")],
   ["put", "never-sent", () => user.map("m").put("a", 1)],
@@ -71,7 +74,7 @@ const iteratorsOfMember = (member: Member): Iterators => {
   };
 };
 
-/** Reads until there is no more. */
+/** Reads each iterator to its end. */
 const endsOf = async (iterators: Iterators): Promise<Record<string, string>> =>
   Object.fromEntries(
     await Promise.all(

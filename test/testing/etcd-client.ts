@@ -1,4 +1,4 @@
-/** A client of etcd's services at members in virtual time, without a wire. */
+/** A client that uses members' etcd services in virtual time, without a network protocol. */
 import type { Duplex, Method } from "../../src/cluster/etcd/grpc-door.ts";
 import { KeyspaceClient } from "../../src/cluster/etcd/keyspace-client.ts";
 import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
@@ -19,7 +19,10 @@ export async function at(world: World, id: number): Promise<KeyspaceClient> {
   return new KeyspaceClient((world.member(id) as JoinedMember).state.host);
 }
 
-/** A stream into which a test puts requests, and that keeps responses; `isSlow`: its reader takes none until it says so. */
+/**
+ * Creates a stream that sends a test's requests and records the responses. If `isSlow`, its reader does not take any
+ * responses until the test lets it.
+ */
 export function streamOf() {
   const requests: object[] = [];
   let wake = (): void => {};
@@ -29,7 +32,7 @@ export function streamOf() {
   const stream = {
     isSlow: false,
     isHalfClosed: false,
-    /** Why the member has ended it. */
+    /** Why the member ended the stream. */
     failure: null as unknown,
     async *read() {
       while (!controller.signal.aborted) {

@@ -1,4 +1,4 @@
-/** What etcd's API rests on, at members in virtual time: commands, reads, long answers, and leases that end. */
+/** Checks the basis of etcd's API in virtual time: commands, reads, large responses, and leases that expire. */
 import { expect, test } from "vitest";
 import { KeyspaceClient } from "../../src/cluster/etcd/keyspace-client.ts";
 import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
@@ -13,7 +13,7 @@ async function ready(world: World): Promise<void> {
   for (const id of world.members) await world.member(id).ready();
 }
 
-test("what one member puts, the others read, and each is told of it once", async () => {
+test("other members read a put, and each reports it once", async () => {
   const world = simulate({ members: 3, seed: 3 });
   await world.run(async () => {
     await ready(world);
@@ -36,7 +36,7 @@ test("what one member puts, the others read, and each is told of it once", async
   });
 });
 
-test("values of 1 MiB less what is around them are put, and read within a transaction; longer ones are refused", async () => {
+test("values of 1 MiB minus the overhead are stored and read in a transaction; longer ones are rejected", async () => {
   const world = simulate({ members: 3, seed: 4 });
   await world.run(async () => {
     await ready(world);
@@ -51,7 +51,7 @@ test("values of 1 MiB less what is around them are put, and read within a transa
   });
 });
 
-/** When a lease of two seconds was gone at a member that stays, from its last renewal on. */
+/** Resolves with the time from the last renewal of a two-second lease until a live member saw it expire. */
 async function lastedMs(
   seed: number,
   during: (world: World, keyspace: KeyspaceClient) => Promise<void>,
@@ -80,7 +80,7 @@ async function lastedMs(
 
 const nothing = async (): Promise<void> => {};
 
-test("a lease ends, with its keys, once it has not been renewed for as long as it was granted", async () => {
+test("a lease ends with its keys once it has not been renewed for its time to live", async () => {
   for (const seed of [1, 2, 3]) {
     const lasted = await lastedMs(seed, nothing);
     expect(lasted).toBeGreaterThan(1_900);
@@ -88,7 +88,7 @@ test("a lease ends, with its keys, once it has not been renewed for as long as i
   }
 });
 
-test("a lease that is renewed does not", async () => {
+test("a lease that is renewed does not end", async () => {
   let renewals = 0;
   const lasted = await lastedMs(5, async (world, keyspace) => {
     for (; renewals < 5; renewals++) {
@@ -100,7 +100,7 @@ test("a lease that is renewed does not", async () => {
   expect(lasted).toBeGreaterThan(1_900);
 });
 
-test("a lease ends though the leader has been killed, and never before its time", async () => {
+test("a lease ends even if the leader has been killed, and never before its time", async () => {
   for (const seed of [1, 2, 3]) {
     const lasted = await lastedMs(seed, async (world) => {
       await world.sleep(1_000);

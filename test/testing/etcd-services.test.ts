@@ -1,4 +1,7 @@
-/** etcd's services at members in virtual time, asked without a wire: watches, locks, elections. */
+/**
+ * Checks etcd's services of members in virtual time, called directly rather than over a connection: watches, locks and
+ * elections.
+ */
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { clusterService, maintenanceService } from "../../src/cluster/etcd/cluster-service.ts";
@@ -11,7 +14,7 @@ import { newCounts } from "../../src/runtime/metrics.ts";
 import { simulate } from "../../src/testing/index.ts";
 import { asked, at, create, headerOf, streamOf, until, valuesIn } from "./etcd-client.ts";
 
-test("a watch is told every change once and in order, however slowly it is read", async () => {
+test("a watch reports every change once and in order, even to a slow reader", async () => {
   const world = simulate({ members: 3, seed: 7 });
   await world.run(async () => {
     const keyspace = await at(world, 1);
@@ -47,7 +50,7 @@ test("a watch is told every change once and in order, however slowly it is read"
   });
 });
 
-test("progress is not told before the changes up to there are", async () => {
+test("progress is reported only after the changes up to that revision", async () => {
   const world = simulate({ members: 3, seed: 17 });
   await world.run(async () => {
     const keyspace = await at(world, 1);
@@ -67,7 +70,7 @@ test("progress is not told before the changes up to there are", async () => {
   });
 });
 
-test("long values that a slow watch has not read do not wait for it, and none is missed", async () => {
+test("long values do not wait for a slow watch, and it misses none", async () => {
   const world = simulate({ members: 3, seed: 13 });
   await world.run(async () => {
     const keyspace = await at(world, 1);
@@ -93,7 +96,7 @@ test("long values that a slow watch has not read do not wait for it, and none is
   });
 });
 
-test("a watch from what has been compacted is cancelled, with the revision from which there is more", async () => {
+test("a watch from a compacted revision is cancelled with the first available revision", async () => {
   const world = simulate({ members: 3, seed: 8 });
   await world.run(async () => {
     const keyspace = await at(world, 2);
@@ -109,7 +112,7 @@ test("a watch from what has been compacted is cancelled, with the revision from 
   });
 });
 
-test("a lock goes to who asked for it first, and past who waits no longer", async () => {
+test("a lock goes to the first waiter, and skips one that has given up", async () => {
   const world = simulate({ members: 3, seed: 9 });
   await world.run(async () => {
     const [one, two] = [await at(world, 1), await at(world, 2)];
@@ -117,7 +120,7 @@ test("a lock goes to who asked for it first, and past who waits no longer", asyn
     for (const lease of ["16", "17", "18"]) await one.execute({ type: "grant", lease, ttl: 600 });
     const lock = { name: "l", lease: "16" };
     expect(await asked.call(first.Lock, lock)).toMatchObject({ key: "l/10" });
-    expect(await asked.call(second.Lock, lock)).toMatchObject({ key: "l/10" }); // It holds it already.
+    expect(await asked.call(second.Lock, lock)).toMatchObject({ key: "l/10" }); // The session already holds the lock.
     const order: string[] = [];
     const controller = new AbortController();
     const waits = asked
@@ -137,7 +140,7 @@ test("a lock goes to who asked for it first, and past who waits no longer", asyn
   });
 });
 
-test("a lock is not had with a key that is gone", async () => {
+test("a lock is not acquired with a deleted key", async () => {
   const world = simulate({ members: 3, seed: 10 });
   await world.run(async () => {
     const keyspace = await at(world, 1);
@@ -153,7 +156,7 @@ test("a lock is not had with a key that is gone", async () => {
   });
 });
 
-test("an election has one leader, who says what it likes, and who observes is told", async () => {
+test("an election has one leader, which proclaims values, and observers receive them", async () => {
   const world = simulate({ members: 3, seed: 11 });
   await world.run(async () => {
     const [one, two] = [await at(world, 1), await at(world, 2)];
@@ -183,7 +186,7 @@ test("an election has one leader, who says what it likes, and who observes is to
   });
 });
 
-test("members are listed, added, removed and made to lead by the numbers that etcd's clients know", async () => {
+test("members are listed, added, removed and made leader by the ids that etcd's clients know", async () => {
   const world = simulate({ members: 3, seed: 12 });
   await world.run(async () => {
     const keyspace = await at(world, 1);

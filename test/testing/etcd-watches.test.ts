@@ -1,4 +1,4 @@
-/** What etcd's clients expect of watches, leases and members, beside the changes themselves: at members in virtual time. */
+/** Checks details of watches, leases and members on which etcd's clients rely, in virtual time. */
 import { expect, test } from "vitest";
 import { clusterService } from "../../src/cluster/etcd/cluster-service.ts";
 import type { EtcdError } from "../../src/cluster/etcd/errors.ts";
@@ -23,7 +23,7 @@ function watching(keyspace: KeyspaceClient, progressMs?: number) {
 
 const hostOf = (world: World, id: number) => (world.member(id) as JoinedMember).state.host;
 
-test("a stream whose client sends no more requests goes on until it is cancelled", async () => {
+test("a stream whose client sends no more requests continues until it is cancelled", async () => {
   const world = simulate({ members: 3, seed: 21 });
   await world.run(async () => {
     const keyspace = await at(world, 1);
@@ -43,11 +43,11 @@ test("a stream whose client sends no more requests goes on until it is cancelled
   });
 });
 
-test("watches are refused in etcd's words, and hold up no other of their stream", async () => {
+test("watches are rejected with etcd's messages, and do not delay other watches of their stream", async () => {
   const world = simulate({ members: 3, seed: 22 });
   await world.run(async () => {
     const { stream, served } = watching(await at(world, 2));
-    stream.ask(progress); // Answered without any watch, too.
+    stream.ask(progress); // The member answers even without a watch.
     for (const range_end of ["a", "b"]) stream.ask(create("b", { range_end }));
     stream.ask(create("a", { watch_id: 5 }));
     stream.ask(create("a", { watch_id: 5 }));
@@ -69,7 +69,7 @@ test("watches are refused in etcd's words, and hold up no other of their stream"
   });
 });
 
-test("a progress request that comes while a watch is behind is answered once it has sent its changes", async () => {
+test("a progress request to a lagging watch is answered once it has sent its changes", async () => {
   const world = simulate({ members: 3, seed: 23 });
   await world.run(async () => {
     const keyspace = await at(world, 1);
@@ -91,7 +91,7 @@ test("a progress request that comes while a watch is behind is answered once it 
   });
 });
 
-test("a progress request is answered though the watch that was behind has been canceled", async () => {
+test("a progress request is answered even if the lagging watch has been canceled", async () => {
   const world = simulate({ members: 3, seed: 30 });
   await world.run(async () => {
     const keyspace = await at(world, 1);
@@ -129,7 +129,7 @@ test("a quiet watch with progress_notify reports its revision at intervals", asy
     expect(reported(stream.responses)).toEqual([[2, { watch_id: 1 }]]);
     await world.sleep(500);
     expect(reported(stream.responses)).toEqual([2, 2].map((revision) => [revision, { watch_id: 1 }]));
-    await keyspace.execute(putOf("quiet", "1")); // An event reports the revision as well, so no progress is due then.
+    await keyspace.execute(putOf("quiet", "1")); // An event reports the revision as well, so no progress is due.
     await world.sleep(500);
     expect(reported(stream.responses).slice(2)).toMatchObject([
       [3, { watch_id: 1, events: [{}] }],
@@ -161,7 +161,7 @@ test("a quiet watch with progress_notify reports its revision after 1,000 other 
   });
 });
 
-test("a watch on a quiet range goes on from a revision that is far behind the kept history", {
+test("a watch on a quiet range continues from a revision far behind the retained history", {
   tags: ["long"],
 }, async () => {
   const world = simulate({ members: 3, seed: 25 });
@@ -189,7 +189,7 @@ test("a watch on a quiet range goes on from a revision that is far behind the ke
   });
 });
 
-test("a response with more than 1 MiB is sent in fragments where a watch asks for it, with nothing in between", async () => {
+test("a response larger than 1 MiB is sent in contiguous fragments if the watch requests it", async () => {
   const world = simulate({ members: 3, seed: 26 });
   await world.run(async () => {
     const keyspace = await at(world, 1);
@@ -219,7 +219,7 @@ test("a response with more than 1 MiB is sent in fragments where a watch asks fo
   });
 });
 
-/** Which of two streams that require a leader have ended, one at each of these members. */
+/** Follows the leadership at each of these members as a stream does, and records when and why it ends. */
 function required(world: World, ids: readonly number[]) {
   return ids.map((id) => {
     const leadership = new Leadership(hostOf(world, id));
@@ -247,7 +247,7 @@ test("streams that require a leader end in about a second at members without a m
       expect((cutOff?.endedAt ?? Number.POSITIVE_INFINITY) - from).toBeLessThan(2_000);
       expect(cutOff?.error).toMatchObject({ code: 14, details: "etcdserver: no leader" });
       expect(() => cutOff?.leadership.require()).toThrow("etcdserver: no leader");
-      expect(rest.map(({ endedAt }) => endedAt)).toEqual([null, null]); // A change of leaders is no reason.
+      expect(rest.map(({ endedAt }) => endedAt)).toEqual([null, null]); // A change of leader does not end them.
       world.heal();
       await world.sleep(3_000);
       cutOff?.leadership.require();
@@ -256,7 +256,7 @@ test("streams that require a leader end in about a second at members without a m
   });
 });
 
-test("leases are listed in the order in which they end", async () => {
+test("leases are listed in order of their end", async () => {
   const world = simulate({ members: 3, seed: 28 });
   await world.run(async () => {
     const keyspace = await at(world, 1);

@@ -1,25 +1,31 @@
-/** What one member may hold alone, or so many at once: locks, leaderships and permits, watched from outside, in the world's time. */
+/**
+ * Checks locks, leaderships and permits as an external observer in virtual time: there is never more than one holder
+ * or, for permits, more holders than the capacity allows.
+ */
 import type { NodeId, Tenure } from "../../src/index.ts";
 
 interface Held {
   readonly node: NodeId;
   readonly token: number;
   readonly permits: number;
-  /** Whether its holder can still rely on it, by the clock of its own process, which may be paused. */
+  /** Whether the holder can still rely on the grant, according to the clock of its own process, which may be paused. */
   readonly isHeld: () => boolean;
 }
 
-/** How much of what there is one holder takes. */
+/** The capacity of the resource, and how much of it one holder takes. */
 export interface Room {
   readonly permits: number;
   readonly capacity: number;
 }
 const ALL: Room = { permits: 1, capacity: 1 };
 
-/** More holders than there is room for are a violation, and so is a token that has not grown where one holder takes all. */
+/**
+ * Tracks the holders of resources. Throws an error if there are more holders than the capacity allows, or if an
+ * exclusive holder's token is not higher than the previous one.
+ */
 export class ExclusiveUse {
   readonly #now: () => number;
-  /** How often anything was held. */
+  /** How many times a resource has been acquired. */
   count = 0;
   readonly #held = new Map<string, Held[]>();
   readonly #highest = new Map<string, number>();
@@ -28,7 +34,10 @@ export class ExclusiveUse {
     this.#now = now;
   }
 
-  /** @param clock of the holder's process; `isAlive`: whether that runs. */
+  /**
+   * @param clock the clock of the holder's process
+   * @param isAlive whether that process is running
+   */
   enter(name: string, node: NodeId, tenure: Tenure, clock: () => number, isAlive: () => boolean, room = ALL): void {
     this.count += 1;
     const { token } = tenure;
@@ -60,7 +69,7 @@ export class ExclusiveUse {
     return (this.#held.get(name) ?? []).filter((held) => held.isHeld());
   }
 
-  /** Also when somebody's hold is confirmed further: nobody may have come in by then. */
+  /** Also called when a hold is extended, since no other holder may have entered by then. */
   #requireRoom(name: string, { capacity }: Room): void {
     const holders = this.#holdersOf(name);
     if (holders.reduce((sum, { permits }) => sum + permits, 0) <= capacity) return;

@@ -1,10 +1,13 @@
-/** How long a lock or a leadership is nobody's after a crash, with default settings: exact, in virtual time. docs/services.md shows it. */
+/**
+ * Measures exactly, in virtual time, how long a lock or a leadership has no holder after a crash with default settings.
+ * docs/guide/mutex.md shows the results.
+ */
 import { expect, test } from "vitest";
 import type { Timing } from "../../src/cluster/services/timing.ts";
 import type { Member } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 
-/** Least, median and most over these stand in docs/services.md. */
+/** docs/guide/mutex.md shows the smallest, median and largest value over these seeds. */
 const SEEDS = Array.from({ length: 12 }, (_, at) => at + 1);
 const FOR_EVER_MS = 60_000;
 
@@ -22,10 +25,10 @@ const leadership: Take = (world, member) =>
     member
       .election("report")
       .lead(work)
-      .catch(() => {}); // The member is killed.
+      .catch(() => {}); // Rejects when the member is killed.
   });
 
-/** @param isLeader whether the member that crashes also leads the log. */
+/** @param isLeader whether the crashed member also leads the log */
 async function failOverMs(take: Take, isLeader: boolean, seed: number, timing: Timing): Promise<number> {
   const world = simulate({ members: 3, seed, join: { timing } });
   let took = Number.NaN;
@@ -68,11 +71,11 @@ const defaults = [
   ["leadership, whose holder leads the log", leadership, true],
 ] as const;
 
-/** A session lasts 5 s after its last keep-alive. Clock drift and the sweep interval come on top. */
+/** A session expires 5 s after its last keep-alive. Clock drift and the sweep interval are added. */
 const SESSION_MS = 5_750;
 
 test.each(defaults)(
-  "another member gets the default %s once the session has expired",
+  "another member acquires the default %s once the session has expired",
   async (_name, take, isLeader) => {
     const [, , most] = await measured(take, isLeader, [1, 2]);
     expect(most).toBeLessThan(SESSION_MS);
@@ -80,14 +83,14 @@ test.each(defaults)(
 );
 
 test.each(defaults)(
-  "with the timing fast, another member gets the default %s within half a second in the median",
+  "with the timing fast, another member acquires the default %s within half a second in the median",
   async (_name, take, isLeader) => {
     const [, median] = await measured(take, isLeader, [1, 2, 3], "fast");
     expect(median).toBeLessThan(500);
   },
 );
 
-test("a crashed leader of the log has a successor within half a second, by default", async () => {
+test("a crashed leader of the log has a successor within half a second by default", async () => {
   for (const seed of [1, 2, 3, 4]) {
     const world = simulate({ members: 3, seed });
     await world.run(async () => {
@@ -111,6 +114,6 @@ test("under more seeds, the same bounds hold", {
     expect((await measured(take, isLeader))[2]).toBeLessThan(SESSION_MS);
     const [, median, most] = await measured(take, isLeader, SEEDS, "fast");
     expect(median).toBeLessThan(500);
-    expect(most).toBeLessThan(1_000); // After a split vote.
+    expect(most).toBeLessThan(1_000); // The largest value occurs after a split vote.
   }
 });

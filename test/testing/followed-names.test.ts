@@ -1,13 +1,13 @@
-/** How many names a client follows, and what it is told of one more. */
+/** Checks the limit on the names that a client follows, and the error when it is exceeded. */
 import { expect, test, vi } from "vitest";
 import { simulate } from "../../src/testing/index.ts";
 
-/** With the one that says where members serve clients. */
+/** This includes the name for the members' endpoints. */
 const MOST = 1_000;
 const refusal = {
   code: "overloaded",
   phase: "never-sent",
-  message: expect.stringContaining(`this client follows ${MOST} names, which is the most`),
+  message: expect.stringContaining(`this client already follows ${MOST} names, which is the maximum`),
 };
 
 const thrownBy = (work: () => unknown): unknown => {
@@ -18,7 +18,7 @@ const thrownBy = (work: () => unknown): unknown => {
   }
 };
 
-test("a client that would follow too many names is refused one more, and loses nothing of what it has", async () => {
+test("a client at the limit of followed names is refused one more, and loses no update of the others", async () => {
   const world = simulate({ members: 1, seed: 1 });
   await world.run(async () => {
     const client = await world.connect();
@@ -29,7 +29,7 @@ test("a client that would follow too many names is refused one more, and loses n
     expect(thrownBy(() => client.map("more").watch({ signal }))).toMatchObject(refusal);
     expect(listen).not.toHaveBeenCalled();
     expect(thrownBy(() => client.election("more"))).toMatchObject(refusal);
-    const told = client.map("m5").watch().next(); // It is followed already.
+    const told = client.map("m5").watch().next(); // The client already follows this name.
     await world.sleep(1_000);
     await client.map("m5").put("k", 5);
     expect(await told).toMatchObject({ value: { value: 5 } });
@@ -41,7 +41,7 @@ test("a client that would follow too many names is refused one more, and loses n
   });
 });
 
-test("elections that a client uses no longer make room for watches and for other elections", async () => {
+test("elections that a client no longer uses free capacity for watches and for other elections", async () => {
   const world = simulate({ members: 1, seed: 1 });
   await world.run(async () => {
     const client = await world.connect();

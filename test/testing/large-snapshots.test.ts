@@ -1,4 +1,7 @@
-/** Snapshots of many chunks: members write them while they work, read them when they restart, and send them to new members. */
+/**
+ * Checks snapshots of many chunks: members write them while they work, read them when they restart, and send them to
+ * new members.
+ */
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { simulate } from "../../src/testing/index.ts";
@@ -42,7 +45,7 @@ test("a member that loses power while it writes or receives a snapshot loses no 
     for (let blow = 0; blow < 12; blow++) {
       world.crash(3);
       for (let key = 0; key < KEYS; key += 2) await state(1).put(`k${key}`, valueAt(key, blow));
-      const restarted = world.restart(3).catch(() => null); // The next crash may come before it has joined.
+      const restarted = world.restart(3).catch(() => null); // The member may crash again before it has joined.
       await world.sleep(20 + 35 * blow);
       if (blow === 11) await restarted;
     }

@@ -1,4 +1,4 @@
-/** Values far above what one command of the log holds, for members and clients, in virtual time. */
+/** Checks values far larger than one command of the log, for members and clients, in virtual time. */
 import { expect, test } from "vitest";
 import { FRAGMENT_CHARS, inFragments, MAX_WORD_CHARS } from "../../src/cluster/clients/client-words.ts";
 import type { StateMachine } from "../../src/cluster/services/state/state-api.ts";
@@ -6,17 +6,17 @@ import type { Change } from "../../src/index.ts";
 import { simulate } from "../../src/testing/index.ts";
 
 const MAX_VALUE_BYTES = 1_048_576;
-/** As JSON with its quotes exactly as large as a value may be. */
+/** The largest accepted value: its JSON, including the quotes, has exactly the maximum size. */
 const LARGEST = "x".repeat(MAX_VALUE_BYTES - 2);
 const WITHIN = { timeoutMs: 60_000 };
 
-/** Keeps the lengths of what it was given. */
+/** A state machine that stores the lengths of its inputs. */
 const lengths: StateMachine<number[], string, number> = {
   init: () => [],
   apply: (state, command) => [[...state, command.length], command.length],
 };
 
-/** Of so many changes: how long each value is, and how it ends. */
+/** Reads this many changes, and records the length and the end of each value. */
 async function readInto(seen: string[], changes: AsyncIterable<Change<string>>, count: number): Promise<void> {
   for await (const change of changes) {
     seen.push(change.type === "put" ? `${change.value.length} ${change.value.at(-1)}` : "deleted");
@@ -24,11 +24,11 @@ async function readInto(seen: string[], changes: AsyncIterable<Change<string>>, 
   }
 }
 
-test("a value of many commands goes through all that is shared, by members and clients", () =>
+test("a value of many commands works with all shared objects, for members and clients", () =>
   goThrough("x".repeat(150_000)));
-test("so does the largest, and one that is larger is refused", { tags: ["long"] }, () => goThrough(LARGEST));
+test("so does the largest value, and a larger one is rejected", { tags: ["long"] }, () => goThrough(LARGEST));
 
-/** Through maps, compare-and-set, transactions, queues, machines and watches. */
+/** Sends large values through maps, compare-and-set, transactions, queues, state machines and watches. */
 async function goThrough(large: string): Promise<void> {
   const world = simulate({ members: 3, seed: 5 });
   await world.run(async () => {
@@ -40,7 +40,7 @@ async function goThrough(large: string): Promise<void> {
       const readers = [world.member(3), client].map((reader, at) =>
         readInto(seen[at] as string[], reader.map<string>("large").watch({ after: revision }), 4),
       );
-      await map.put("a", "begin", WITHIN); // Changes that nobody has asked for yet make room for large ones.
+      await map.put("a", "begin", WITHIN); // Unread changes are discarded to make room for large ones.
       while (seen.some(({ length }) => length === 0)) await world.sleep(10);
       const put = await map.put("a", large, WITHIN);
       expect(await map.compareAndSet("a", put - 1, "lost", WITHIN)).toBeNull();
@@ -70,7 +70,7 @@ async function goThrough(large: string): Promise<void> {
   });
 }
 
-test("a member that is killed while it is sent large values has them all when it is back", async () => {
+test("a member that is killed while it receives large values has all of them after its restart", async () => {
   const world = simulate({ members: 3, seed: 9 });
   await world.run(async () => {
     const map = world.member(1).map<string>("large");
@@ -84,7 +84,7 @@ test("a member that is killed while it is sent large values has them all when it
   });
 });
 
-test("thirty large values at once are thirty calls, and none is too many", async () => {
+test("thirty concurrent large values count as thirty calls, and none exceeds the limit", async () => {
   const world = simulate({ members: 3, seed: 5 });
   await world.run(async () => {
     const map = world.member(1).map<string>("large");
@@ -94,7 +94,7 @@ test("thirty large values at once are thirty calls, and none is too many", async
   });
 });
 
-test("a word to a client is cut into fragments that hold what they should, and a short one is not", () => {
+test("a long message to a client is split into correct fragments, and a short one is not split", () => {
   expect([...inFragments("short")]).toEqual(["short"]);
   for (const unit of ["x", '"', "a🦊"]) {
     const word = JSON.stringify({ text: unit.repeat(100_000) });

@@ -1,4 +1,7 @@
-/** Messages for members that are added later: through a map, which has the state as well, and on channels. Those on the log: `log-channels.test.ts`. */
+/**
+ * Checks messages to members that are added later: through a map, which also has the state, and on channels. For
+ * channels on the log, see `log-channels.test.ts`.
+ */
 import { describe, expect, test } from "vitest";
 import type { Member } from "../../src/index.ts";
 import { simulate } from "../../src/testing/index.ts";
@@ -11,7 +14,7 @@ interface Said {
   readonly text: string;
 }
 
-/** What the map had as it was read, and what has come after it. */
+/** Reads the state of the map and all later changes. */
 async function follow(member: Member, taken: { state: string[]; heard: string[] }): Promise<void> {
   const room = member.map<Said>("room");
   const { entries, revision } = await room.range(WITHIN);
@@ -20,9 +23,9 @@ async function follow(member: Member, taken: { state: string[]; heard: string[] 
     if (change.type === "put") taken.heard.push(`${change.revision} ${change.value.text}`);
 }
 
-describe("a member that is added while others speak", () => {
+describe("a member that is added while others send", () => {
   test.each([1, 2, 3])(
-    "has the state, and then hears all there is in the order of the others: seed %d",
+    "has the state, and then receives all messages in the order of the others: seed %d",
     async (seed) => {
       const heard = new Map<number, { state: string[]; heard: string[] }>();
       const world = simulate({
@@ -32,7 +35,7 @@ describe("a member that is added while others speak", () => {
         async program(member, tools) {
           const taken = { state: [], heard: [] };
           heard.set(member.id, taken);
-          void follow(member, taken).catch(() => {}); // The comparison below shows what it lacks.
+          void follow(member, taken).catch(() => {}); // The comparison below detects missing messages.
           for (let number = 1; tools.now() < MENDED_MS; number++) {
             const text = `${member.id} ${number}`;
             await member
@@ -49,7 +52,8 @@ describe("a member that is added while others speak", () => {
         await world.sleep(MENDED_MS - world.now() + 500);
         const last = await world.member(1).map<Said>("room").put("end", { text: "the end" }, WITHIN);
         const all = [...heard.values()];
-        const until = (line: readonly string[]) => line.slice(0, line.indexOf(`${last} the end`) + 1); // What timed out may come later.
+        // More may follow.
+        const until = (line: readonly string[]) => line.slice(0, line.indexOf(`${last} the end`) + 1);
         while (all.some(({ heard: line }) => until(line).length === 0)) await world.sleep(50);
         const lines = all.map(({ heard: line }) => until(line)).toSorted((a, b) => b.length - a.length);
         for (const line of lines) expect(line).toEqual(lines[0]?.slice(-line.length));
@@ -62,7 +66,7 @@ describe("a member that is added while others speak", () => {
     },
   );
 
-  test("receives what is sent on a channel over links once it has opened it, and its own messages reach the founders", async () => {
+  test("receives messages on a channel over links once it has opened it, and the founders receive its messages", async () => {
     const world = simulate({ members: 3, seed: 4 });
     await world.run(async () => {
       const open = (member: Member) => member.channel<string>("room", { order: "total" });

@@ -1,7 +1,8 @@
 /**
- * A release that comes after this one, as far as this one can know it: `src/cluster/join.ts?release=later` is that file, and all that it
- * imports, with the changes below; what no change touches is the same for all releases. Each is of a kind that docs/compatibility.md allows. `careless` is one that breaks its rules. `present`
- * is this one with low bounds, and there is one for each seeded bug.
+ * Simulates a later release: `src/cluster/join.ts?release=later` loads `join.ts` and its imports with the changes
+ * below. Files without a change are shared by all releases. All changes are of a kind that docs/operate/upgrade.md
+ * allows, except for `careless`, which breaks its rules. `present` is the current release with low limits. There is
+ * also a release for each seeded bug.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -19,7 +20,7 @@ interface Change {
 
 const SERVICE = "src/protocols/service/coordination-service";
 
-/** A wire version more, and a field more at the end of each hello. */
+/** A new wire version, and a new field at the end of each hello. */
 export const laterHandshake: readonly Change[] = [
   {
     name: "wire version",
@@ -41,7 +42,7 @@ export const laterHandshake: readonly Change[] = [
   },
 ];
 
-/** A variant more in a slot's records, which takes the place of the one before. */
+/** A new variant of a slot's records, which replaces the previous one. */
 const records: readonly Change[] = [
   {
     name: "a record's shape",
@@ -64,7 +65,7 @@ const records: readonly Change[] = [
   },
 ];
 
-/** A command more of the log, which its members use. */
+/** A new log command, which members of the later release use. */
 const commands: readonly Change[] = [
   {
     name: "a command's shape",
@@ -93,7 +94,10 @@ const stateMachine: Change = {
   replace: "export const STATE_MACHINE_VERSION = 2;",
 };
 
-/** Bounds so low that a short run comes to them: snapshots of the log, and changes that are not remembered any more. */
+/**
+ * Limits that are low enough for a short run to reach them, both for snapshots of the log and for the compaction of
+ * changes.
+ */
 const lowBounds: readonly Change[] = [
   {
     name: "when a snapshot is taken",
@@ -110,8 +114,8 @@ const lowBounds: readonly Change[] = [
   {
     name: "how many changes are remembered",
     file: `${SERVICE}/state.ts`,
-    find: "  maxChanges: whole(10_000,",
-    replace: "  maxChanges: whole(60,",
+    find: "  maxChanges: whole(\n    10_000,",
+    replace: "  maxChanges: whole(\n    60,",
   },
 ];
 
@@ -124,14 +128,14 @@ const releases: Readonly<Record<string, readonly Change[]>> = {
 
 const SRC = fileURLToPath(new URL("../../src/", import.meta.url));
 
-/** What is thrown is one class for all: tests look at it. */
+/** All releases share the error classes, because tests compare them. */
 const isThrown = (file: string): boolean =>
   file.endsWith("/core/errors.ts") || file.endsWith("/services/coordination-error.ts");
 
-/** Of what is more than types. */
+/** Matches all imports and exports except type-only ones. */
 const IMPORT = /(?:^(?:import|export) (?!type )[^;]*?|\bimport\()"(\.[^"]+)"/gm;
 
-/** Those that import it, of each file below `src`. */
+/** Returns the importers of each file in `src`. */
 function importersBelow(folder: string): ReadonlyMap<string, readonly string[]> {
   const importers = new Map<string, string[]>();
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
@@ -143,7 +147,7 @@ function importersBelow(folder: string): ReadonlyMap<string, readonly string[]> 
   return importers;
 }
 
-/** What a release has of its own: the files that it changes, and those that import such files. All others it shares with this one. */
+/** Returns the files that a release does not share: the changed files and their importers. */
 function ownFiles(changes: readonly Change[]): ReadonlySet<string> {
   const importers = importersBelow(SRC);
   const own = new Set(changes.map(({ file }) => join(SRC, "..", file)));
@@ -175,7 +179,7 @@ export function laterRelease(): Plugin {
   };
 }
 
-/** The file, and the release that is asked for. */
+/** Splits an id into the file and the requested release. */
 function splitOf(id: string): [string, string | null] {
   const [file = "", query = ""] = id.split("?");
   return [file, new URLSearchParams(query).get("release")];

@@ -1,4 +1,7 @@
-/** A leader keeps leading when a member with a higher id campaigns or comes back. In virtual time, so no lease expires by chance. */
+/**
+ * Checks that a leader keeps leading when a member with a higher id campaigns or comes back. Virtual time prevents
+ * leases from expiring by chance.
+ */
 import { expect, test } from "vitest";
 import type { Leadership, MemberEvent } from "../../src/cluster/services/api.ts";
 import { simulate } from "../../src/testing/index.ts";
@@ -6,7 +9,7 @@ import { simulate } from "../../src/testing/index.ts";
 const untilLost = ({ signal }: Leadership): Promise<void> =>
   new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
 
-test("the leader of an election and the leader of the log stay when a higher member comes", async () => {
+test("the leader of an election and the leader of the log stay when a higher member joins", async () => {
   const world = simulate({ members: 3 });
   await world.run(async () => {
     world.kill(3);

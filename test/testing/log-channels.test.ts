@@ -1,6 +1,6 @@
 /**
- * Channels on the replicated log: all members take part, founders or not. One that reads with a state has it as of one place of the
- * order, and then all that comes behind.
+ * Checks channels on the replicated log. All members take part, not only founders. A member that reads with a state
+ * receives the state as of one position in the order, and then all later messages.
  */
 import { describe, expect, it } from "vitest";
 import type { Channel, ChannelView, Member } from "../../src/index.ts";
@@ -10,7 +10,7 @@ const LOG = { order: "total", transport: "log" } as const;
 
 const room = (member: Member): Channel<string> => member.channel<string>("room", LOG);
 
-/** What a member has heard, its state included, as long as it runs. */
+/** Keeps `line` equal to the state that a member replicates: received states, and messages after them. */
 async function keep(member: Member, line: string[]): Promise<void> {
   for await (const said of room(member).read<string[]>({ state: () => line })) {
     if ("state" in said) line.splice(0, line.length, ...said.state);
@@ -18,18 +18,18 @@ async function keep(member: Member, line: string[]): Promise<void> {
   }
 }
 
-/** The state that a program at that member keeps: all that has been said. */
+/** Returns the state that a program at that member replicates: all messages. */
 function kept(world: World, id: number): string[] {
   const line: string[] = [];
   void untilRemoved(keep(world.member(id), line));
   return line;
 }
 
-/** Readers of a member that is removed reject with that. */
+/** Expects readers of a removed member to reject with that reason. */
 const untilRemoved = (reading: Promise<void>): Promise<void> =>
   reading.catch((error: unknown) => expect(error).toMatchObject({ code: "member-removed" }));
 
-/** How many messages, and how many states it was given. */
+/** Returns the number of messages, and of states received. */
 function counted(world: World, id: number): { count: number; states: number } {
   const sum = { count: 0, states: 0 };
   void (async () => {
@@ -54,7 +54,7 @@ async function until(isTrue: () => boolean, sleep: (ms: number) => Promise<void>
   while (!isTrue()) await sleep(20);
 }
 
-/** Waits until all three members are in the group and it has a state. No state contains messages sent before that. */
+/** Waits until all three members are in the group and it has a state. No state then contains earlier messages. */
 async function settled(world: World): Promise<void> {
   const views = viewsOf(room(world.member(1)));
   await until(() => views.at(-1)?.members.length === 3, world.sleep);
@@ -62,7 +62,7 @@ async function settled(world: World): Promise<void> {
 }
 
 describe("a channel on the log", () => {
-  it("brings all members the same, in one order", async () => {
+  it("delivers the same messages to all members, in one order", async () => {
     const world = simulate({ members: 3, seed: 1 });
     await world.run(async () => {
       const members = [1, 2, 3].map((id) => world.member(id));
@@ -78,7 +78,7 @@ describe("a channel on the log", () => {
     });
   });
 
-  it("has who is added later: it gets the state, and then the messages behind it", async () => {
+  it("includes a member that is added: it receives the state, and then the later messages", async () => {
     const world = simulate({ members: 3, seed: 2 });
     await world.run(async () => {
       const lines = new Map<number, string[]>([1, 2, 3, 4].map((id) => [id, []]));
@@ -97,7 +97,7 @@ describe("a channel on the log", () => {
     });
   });
 
-  it("waits for nobody: a member that stands still is out once its session is over, and is told what it missed by a state", async () => {
+  it("does not wait for a paused member: it leaves the group when its session expires, and catches up by a state", async () => {
     const world = simulate({ members: 3, seed: 3 });
     await world.run(async () => {
       const lines = [1, 2, 3].map((id) => kept(world, id));
@@ -119,7 +119,7 @@ describe("a channel on the log", () => {
     });
   });
 
-  it("a minority stands still, and sends what has waited once it is back", async () => {
+  it("a minority waits, and sends its pending messages once the partition heals", async () => {
     const world = simulate({ members: 3, seed: 4 });
     await world.run(async () => {
       const lines = [1, 2, 3].map((id) => kept(world, id));
@@ -139,7 +139,7 @@ describe("a channel on the log", () => {
     });
   });
 
-  it("a member that a snapshot took past what was sent enters anew, and gets the state", async () => {
+  it("a member that skipped messages because of a snapshot joins again, and receives the state", async () => {
     const world = simulate({ members: 3, seed: 5 });
     await world.run(async () => {
       const counts = [1, 2, 3].map((id) => counted(world, id));
@@ -150,7 +150,7 @@ describe("a channel on the log", () => {
       Object.assign(counts[2] as object, { states: 0 });
       world.partition([1, 2], [3]);
       const text = "x".repeat(50_000);
-      for (let n = 0; n < 120; n++) await room(world.member(1)).send(text); // More than the log keeps behind its snapshot.
+      for (let n = 0; n < 120; n++) await room(world.member(1)).send(text); // More than the log retains.
       world.heal();
       await until(() => counts[2]?.states === 1 && counts[2].count === 121, world.sleep);
       expect(states.map(({ state }) => state)).toContain("outside");
@@ -159,7 +159,7 @@ describe("a channel on the log", () => {
     });
   });
 
-  it("is left by who closes it, after a while, and by who leaves the cluster at once; and can be opened again", async () => {
+  it("loses a member that closes it after a while, and one that leaves at once, and can be opened again", async () => {
     const world = simulate({ members: 3, seed: 6 });
     await world.run(async () => {
       const [first, second, third] = [1, 2, 3].map((id) => room(world.member(id)));
@@ -179,7 +179,7 @@ describe("a channel on the log", () => {
     });
   });
 
-  it("takes payloads up to 60,000 bytes, however much of them has to be escaped", async () => {
+  it("accepts payloads up to 60,000 bytes, no matter how much of them is escaped", async () => {
     const world = simulate({ members: 3, seed: 7 });
     await world.run(async () => {
       const line = kept(world, 2);

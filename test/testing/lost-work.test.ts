@@ -1,4 +1,4 @@
-/** Work under a lock that is lost before the work has ended: `use()` does not report success. */
+/** Checks that `use()` does not report success if the lock is lost before the work has ended. */
 import { expect, test } from "vitest";
 import type { Grant } from "../../src/index.ts";
 import { simulate } from "../../src/testing/index.ts";
@@ -19,7 +19,7 @@ const usesOf = (user: Users): readonly Use[] => [
 const untilLost = ({ signal }: Grant): Promise<unknown> =>
   new Promise((resolve) => signal.addEventListener("abort", resolve));
 
-/** @param cutOff makes what the user holds be lost. */
+/** @param cutOff makes the holder lose its grants */
 async function expectLosses(uses: readonly Use[], cutOff: () => void, mend: () => void): Promise<void> {
   for (const use of uses) {
     let running = (): void => {};

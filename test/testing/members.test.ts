@@ -1,4 +1,4 @@
-/** Members that come and go, in virtual time. */
+/** Checks the addition and removal of members in virtual time. */
 import { describe, expect, test } from "vitest";
 import type { World } from "../../src/testing/index.ts";
 import { simulate } from "../../src/testing/index.ts";
@@ -7,7 +7,7 @@ const rolesAt = async (world: World, id: number): Promise<string[]> =>
   (await world.member(id).cluster.members()).map(({ id: member, role }) => `${member} ${role}`);
 
 describe("a member that is added", () => {
-  test("gets all that the others have, votes, and shares on", async () => {
+  test("receives all state of the others, votes, and replicates it in turn", async () => {
     const world = simulate({ members: 3, seed: 1 });
     await world.run(async () => {
       await world.member(1).map<number>("stock").put("apples", 3);
@@ -24,7 +24,7 @@ describe("a member that is added", () => {
   });
 });
 
-test("the first member is removed: it learns that, and does not come back", async () => {
+test("a removed first member learns of its removal and does not come back", async () => {
   const world = simulate({ members: 3, seed: 2 });
   await world.run(async () => {
     const [first] = [world.member(1)];
@@ -59,7 +59,7 @@ describe("several changes at once", () => {
       const steps = new Set([(await rolesAt(world, 3)).join(", ")]);
       await world.enter(4);
       await world.sleep(2_000);
-      steps.add((await rolesAt(world, 3)).join(", ")); // Who votes stays as it was until both are there.
+      steps.add((await rolesAt(world, 3)).join(", ")); // The voters stay the same until both have joined.
       await world.enter(5);
       await world.member(3).cluster.settled();
       expect([...steps]).toEqual(["1 leaving, 2 leaving, 3 voter, 4 joining, 5 joining"]);
@@ -71,7 +71,7 @@ describe("several changes at once", () => {
     });
   });
 
-  test("the leader is among those that go, and dies as it is under way", async () => {
+  test("the leader is among the removed members, and crashes during the change", async () => {
     const world = simulate({ members: 3, seed: 4 });
     await world.run(async () => {
       await world.member(1).map<number>("stock").put("apples", 3);
@@ -91,7 +91,7 @@ describe("several changes at once", () => {
     });
   });
 
-  test("what cannot be is refused before anything is changed", async () => {
+  test("an impossible change is rejected before anything changes", async () => {
     const world = simulate({ members: 1, seed: 5 });
     await world.run(async () => {
       const { cluster } = world.member(1);

@@ -1,14 +1,17 @@
-/** A member that was down while others moved is told where they are by their calls, though the log tells it of where they were. */
+/**
+ * Checks a member that was down while others moved. It learns their addresses from their connections, even though the
+ * log has older addresses.
+ */
 import { expect, test } from "vitest";
 import { simulate } from "../../src/testing/index.ts";
 
-/** More than a leader sends before it is answered, each time. */
+/** More than a leader sends at a time without an acknowledgment. */
 const MANY = 600;
 
 test.each([
-  ["knew no list but that with which all were started", false],
-  ["knew a list of the log", true],
-])("a member that %s, and was down while all others moved, and moved again, catches up", async (_, knewList) => {
+  ["knew only the initial list", false],
+  ["knew a list from the log", true],
+])("a member that %s and was down while all others moved twice catches up", async (_, knewList) => {
   const world = simulate({ members: 5, seed: 1 });
   await world.run(async () => {
     if (knewList) {

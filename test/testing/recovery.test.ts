@@ -1,4 +1,4 @@
-/** Snapshots that are saved, and clusters that are founded from them, in virtual time. */
+/** Checks saved snapshots and the clusters founded from them, in virtual time. */
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { readSnapshot } from "../../src/cluster/snapshot/snapshot-file.ts";
@@ -7,7 +7,7 @@ import { simulate, type World } from "../../src/testing/index.ts";
 
 const IDS = [1, 2, 3];
 
-/** All of its members are lost, and those of the new cluster begin with empty disks. */
+/** Loses all members except those in `but`. The members of the new cluster begin with empty disks. */
 function loseAll(world: World, but: readonly number[] = []): void {
   for (const id of world.members) {
     if (world.isUp(id)) world.crash(id);
@@ -20,7 +20,7 @@ async function startAll(world: World, ids: readonly number[] = IDS): Promise<voi
   await world.member(ids[0] as number).ready();
 }
 
-test("a new cluster has all that was acknowledged before the snapshot, and goes on above what came after it", async () => {
+test("a new cluster has all data acknowledged before the snapshot, and its tokens continue above the old ones", async () => {
   const world = simulate({ members: 3, seed: 11 });
   await world.run(async () => {
     const [one, two] = [world.member(1), world.member(2)];
@@ -40,7 +40,7 @@ test("a new cluster has all that was acknowledged before the snapshot, and goes 
     await seats.execute(3);
     const snapshot = await buffer(await two.cluster.snapshot());
     await lock.release();
-    const later = await two.mutex("disk").acquire(); // The old cluster goes on.
+    const later = await two.mutex("disk").acquire(); // The old cluster continues.
     const lost = await stock.put("apples", 5);
     expect((await readSnapshot([snapshot], "it")).header).toMatchObject({
       cluster: "coterie",
@@ -53,7 +53,7 @@ test("a new cluster has all that was acknowledged before the snapshot, and goes 
     await startAll(world);
     const again = world.member(3);
     expect(await again.map<number>("stock").entry("apples")).toEqual({ key: "apples", value: 3, revision: apples });
-    expect(await again.map<number>("stock").get("pears")).toBeUndefined(); // Its session is over.
+    expect(await again.map<number>("stock").get("pears")).toBeUndefined(); // The session of its lease has ended.
     expect(await again.counter("orders").get()).toBe(7);
     const jobs = again.queue<string>("jobs");
     const items = [await jobs.take(), await jobs.take(), await jobs.take()];
@@ -71,7 +71,7 @@ test("a new cluster has all that was acknowledged before the snapshot, and goes 
   });
 });
 
-test("a member of the old cluster that comes back with its folder is refused, and refuses the new one", async () => {
+test("a member of the old cluster that restarts with its folder is rejected, and rejects the new one", async () => {
   const world = simulate({ members: 3, seed: 12 });
   await world.run(async () => {
     await world.member(1).map<number>("stock").put("apples", 3);
@@ -94,7 +94,7 @@ test("a member of the old cluster that comes back with its folder is refused, an
     await expect(read).rejects.toBeInstanceOf(CoordinationError);
 
     world.crash(3);
-    world.wipe(3); // Nor does one come in with an empty folder: it is none of the new cluster's.
+    world.wipe(3); // An empty folder does not help, because 3 is not a member of the new cluster.
     const empty = world.restart(3);
     empty.catch(() => {});
     await world.sleep(10_000);
@@ -104,7 +104,7 @@ test("a member of the old cluster that comes back with its folder is refused, an
   });
 });
 
-test("a cluster of other members is founded from it, grows, and is saved again", async () => {
+test("a cluster of other members is founded from a snapshot, grows, and is saved again", async () => {
   const world = simulate({ members: 3, seed: 13 });
   await world.run(async () => {
     await world.member(1).map<number>("stock").put("apples", 3);

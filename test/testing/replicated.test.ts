@@ -1,4 +1,7 @@
-/** State machines of the caller's own in virtual time: what is acknowledged stays, also where a member defines one late or never. */
+/**
+ * Checks user-defined state machines in virtual time: acknowledged commands are kept, even if a member defines a
+ * machine late or never.
+ */
 import { describe, expect, test } from "vitest";
 import type { Replicated } from "../../src/cluster/services/state/state-api.ts";
 import type { Member, MemberEvent } from "../../src/index.ts";
@@ -17,7 +20,7 @@ async function addUp(machine: Total): Promise<void> {
   for (let done = 0; done < MANY; done += 500) await Promise.all(Array.from({ length: 500 }, () => machine.execute(1)));
 }
 
-/** So much comes to the log beside that snapshots are taken. */
+/** Adds enough entries to the log for snapshots. */
 async function fillLog(member: Member): Promise<void> {
   for (let at = 0; at < 70; at++) await member.map("other").put("k", "y".repeat(60_000));
 }
@@ -32,7 +35,7 @@ const readAll = (machines: readonly Total[]): Promise<number[]> =>
   Promise.all(machines.map(async (machine) => (await machine.read()).n));
 
 describe("a state machine that is defined late", () => {
-  test("at a member that restarts and waits until it is ready: all is there", async () => {
+  test("has its whole state at a member that restarts and waits until it is ready", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const [one] = IDS.map((id) => totalOf(world.member(id))) as [Total];
@@ -47,7 +50,7 @@ describe("a state machine that is defined late", () => {
     });
   });
 
-  test("at all members, after snapshots, and again after another restart: all is there", async () => {
+  test("has its whole state at all members, after snapshots, and again after another restart", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const [one] = IDS.map((id) => totalOf(world.member(id))) as [Total];
@@ -62,7 +65,7 @@ describe("a state machine that is defined late", () => {
     });
   });
 
-  test("at none but a majority: one that never defined it leads and sends its snapshot, and nobody loses the state", async () => {
+  test("keeps its state if only a majority defined it and a member without it leads and sends its snapshot", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const [one, two] = [totalOf(world.member(1)), totalOf(world.member(2))];
@@ -72,7 +75,7 @@ describe("a state machine that is defined late", () => {
       await world.sleep(1_500);
       for (const _half of [1, 2]) await fillLog(world.member(1));
       world.heal();
-      world.partition([1], [2, 3]); // The second is behind: so the third leads.
+      world.partition([1], [2, 3]); // Member 2 lags behind, so 3 leads.
       await world.sleep(4_000);
       await world.member(3).map("other").put("a", 1);
       expect(world.member(2).status().shared?.leader).toBe(3);
@@ -84,7 +87,7 @@ describe("a state machine that is defined late", () => {
   });
 });
 
-/** All events until the member fails, and the reason. */
+/** Collects all events until the member fails, and the reason. */
 async function eventsUntilFailure(member: Member): Promise<{ events: MemberEvent[]; reason: unknown }> {
   const events: MemberEvent[] = [];
   try {
@@ -100,7 +103,7 @@ const last = {
   apply: (count: number, _text: string): readonly [number, number] => [count + 1, count + 1],
 };
 
-test("members that never define a machine stop before they would drop a command, and have all of them once they do", {
+test("members that never define a machine stop before they would drop a command, and have all of them once they define it", {
   tags: ["long"],
 }, async () => {
   const world = simulate({ members: 3 });
@@ -113,13 +116,11 @@ test("members that never define a machine stop before they would drop a command,
       for (; done < 60; done++) await machine.execute(large, { timeoutMs: 5_000 });
     })();
     await expect(outcome).rejects.toMatchObject({ code: "request-timeout" });
-    expect(done).toBeGreaterThan(15); // Log and snapshots of an ordinary restart are far below that.
+    expect(done).toBeGreaterThan(15); // An ordinary restart reads far less log and snapshots than this.
     for (const id of [2, 3]) {
       const { reason } = world.member(id).signal;
       expect(reason).toMatchObject({ code: "member-failed", cause: { code: "undefined-machine" } });
-      expect(String(reason)).toContain(
-        'call replicated("last", …) in the turn in which join() resolves, at every member',
-      );
+      expect(String(reason)).toContain('call replicated("last", …) as soon as join() resolves, at every member');
     }
     const { events, reason } = await warned;
     expect(reason).toBe(world.member(2).signal.reason);
@@ -146,23 +147,23 @@ const faults: readonly [string, () => unknown, string][] = [
   [
     "a list with a name",
     () => [{ list: Object.assign([1], { total: 1 }) }, 0],
-    "expected the state.list to have no key that JSON drops, got the state.list.total",
+    "expected the state.list to have no key that JSON omits, got the state.list.total",
   ],
   [
     "a hidden field",
     () => [Object.defineProperty({ n: 1 }, "hidden", { value: 1 }), 0],
-    "expected the state to have no key that JSON drops, got the state.hidden",
+    "expected the state to have no key that JSON omits, got the state.hidden",
   ],
   [
     "a match as result",
     () => [{ n: 1 }, "v1".match(/v(?<major>\d)/)],
-    "expected the result to have no key that JSON drops, got the result.index",
+    "expected the result to have no key that JSON omits, got the result.index",
   ],
-  ["three", () => [1, 2, 3], "expected apply() to give [state, result], got an array of 3"],
-  ["the state alone", () => ({ n: 1 }), "expected apply() to give [state, result], got object"],
-  ["a text", () => "ab", "expected apply() to give [state, result], got string"],
-  ["nothing", () => undefined, "expected apply() to give [state, result], got undefined"],
-  ["a promise", () => Promise.resolve([1, 2]), "expected apply() to give [state, result], got a promise"],
+  ["three", () => [1, 2, 3], "expected apply() to return [state, result], got an array of 3"],
+  ["the state alone", () => ({ n: 1 }), "expected apply() to return [state, result], got object"],
+  ["a text", () => "ab", "expected apply() to return [state, result], got string"],
+  ["nothing", () => undefined, "expected apply() to return [state, result], got undefined"],
+  ["a promise", () => Promise.resolve([1, 2]), "expected apply() to return [state, result], got a promise"],
 ];
 
 describe("a state machine with a fault", () => {
@@ -173,7 +174,7 @@ describe("a state machine with a fault", () => {
         throw new Error("no config");
       },
       "bad-option",
-      "expected init() to give a state, and it throws: no config",
+      "expected init() to return a state, but it throws: no config",
     ],
     ["gives nothing", () => undefined, "bad-value", "expected init() to be JSON data, got undefined"],
     ["gives a Map", () => new Map(), "bad-value", "expected init() to be a plain object, got an instance of Map"],
@@ -191,7 +192,7 @@ describe("a state machine with a fault", () => {
     ],
   ];
   test.each(wrong)(
-    "whose init %s is refused where it is defined, and may be defined as it should be",
+    "whose init %s is rejected when it is defined, and may be defined correctly later",
     async (_what, init, code, message) => {
       const world = simulate({ members: 3 });
       await world.run(async () => {
@@ -205,7 +206,7 @@ describe("a state machine with a fault", () => {
     },
   );
 
-  test("whose init gives too much is refused", async () => {
+  test("whose init returns too much is rejected", async () => {
     const world = simulate({ members: 3 });
     await world.run(() => {
       const large = { init: () => "x".repeat(600_000), apply: (state: string) => [state, 0] as const };
@@ -213,7 +214,7 @@ describe("a state machine with a fault", () => {
     });
   });
 
-  test.each(faults)("that gives %s fails, and changes nothing", async (_what, given, message) => {
+  test.each(faults)("that returns %s fails, and changes nothing", async (_what, given, message) => {
     const machine = { init: () => ({ n: 7 }), apply: (_state: unknown, _by: number) => given() as never };
     const world = simulate({ members: 3 });
     await world.run(async () => {
@@ -227,18 +228,18 @@ describe("a state machine with a fault", () => {
     });
   });
 
-  test("a value with keys that JSON drops is refused where it is put", async () => {
+  test("a value with keys that JSON drops is rejected by put", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const map = world.member(1).map("versions");
       await expect(map.put("k", "v1.2".match(/v(?<major>\d)/))).rejects.toMatchObject({
         code: "bad-value",
-        message: 'expected the value of "k" to have no key that JSON drops, got the value of "k".index',
+        message: 'expected the value of "k" to have no key that JSON omits, got the value of "k".index',
       });
     });
   });
 
-  test("of a name that is that of no field is like any other", async () => {
+  test("may have the name of a property of objects", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const machines = IDS.map((id) => totalOf(world.member(id), "__proto__"));
@@ -247,14 +248,14 @@ describe("a state machine with a fault", () => {
       expect(() => world.member(1).replicated("__proto__", { ...total } as never)).toThrow(
         expect.objectContaining({
           code: "other-setting",
-          message: expect.stringContaining("keep what replicated() returns"),
+          message: expect.stringContaining("keep the result of replicated()"),
         }),
       );
     });
   });
 });
 
-test("of a state that is full, values can be replaced and made smaller, by one command or a transaction", async () => {
+test("values of a full state can be replaced and reduced, by one command or a transaction", async () => {
   const world = simulate({ members: 3 });
   await world.run(async () => {
     const member = world.member(1);

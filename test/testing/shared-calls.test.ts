@@ -1,4 +1,7 @@
-/** Calls of shared state in virtual time: within their time, at one moment, and with the promised errors once all is over. */
+/**
+ * Checks calls on shared state in virtual time: their timeouts, their atomicity, and their errors after the member or
+ * client has ended.
+ */
 import { describe, expect, test } from "vitest";
 import type { Client } from "../../src/client/client.ts";
 import type { CoordinationError, Member, SharedMap } from "../../src/index.ts";
@@ -14,7 +17,7 @@ const failureOf = (work: Promise<unknown>): Promise<CoordinationError> =>
     (error: unknown) => error as CoordinationError,
   );
 
-/** Others write that key as fast as they can, until what is returned is called. */
+/** Makes other members write that key as fast as they can until the returned function is called. */
 function contend(world: World, key: string): () => void {
   let goesOn = true;
   const write = async (map: SharedMap<number>, from: number): Promise<void> => {
@@ -28,7 +31,7 @@ function contend(world: World, key: string): () => void {
 
 describe("a watch", () => {
   test.each(["a member", "a client"])(
-    "of %s that nobody answers ends once it is aborted, and once it is returned",
+    "of %s without events ends when it is aborted, and when it is returned",
     async (who) => {
       const world = simulate({ members: 3 });
       await world.run(async () => {
@@ -62,7 +65,7 @@ describe("a watch", () => {
     });
   });
 
-  test("behind a revision that is still to come is told of nothing before", async () => {
+  test("after a future revision reports no earlier change", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const map = mapOf(world.member(1));
@@ -76,7 +79,7 @@ describe("a watch", () => {
 });
 
 describe("a transaction", () => {
-  test("whose work throws for what has never stood there at one moment runs again", async () => {
+  test("whose work throws because of an inconsistent read runs again", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const [one, two] = [mapOf(world.member(1)), mapOf(world.member(2))];
@@ -103,11 +106,11 @@ describe("a transaction", () => {
         });
       goesOn = false;
       await moving;
-      expect(torn).toBeGreaterThan(0); // Otherwise nothing has been shown.
+      expect(torn).toBeGreaterThan(0); // Some attempts must read inconsistent values.
     });
   });
 
-  test("hands on what its work throws where that is of one moment, as it was thrown", async () => {
+  test("rethrows an error of its work unchanged if the reads were consistent", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const map = mapOf(world.member(1));
@@ -126,7 +129,7 @@ describe("a transaction", () => {
     });
   });
 
-  test("whose work throws while nobody can say whether it read one moment is not answered, with that as the cause", async () => {
+  test("whose work throws while the consistency of its reads is unknown rejects with that error as the cause", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const map = mapOf(world.member(1));
@@ -143,7 +146,7 @@ describe("a transaction", () => {
     });
   });
 
-  test("of too many keys is refused, though its work catches what the first too many has thrown", async () => {
+  test("of too many keys is rejected, even if its work catches the error", async () => {
     const world = simulate({ members: 1 });
     await world.run(async () => {
       const map = mapOf(world.member(1));
@@ -159,8 +162,8 @@ describe("a transaction", () => {
   });
 });
 
-describe("the time of a call", () => {
-  test("is that of all its tries, and what is late is not done", async () => {
+describe("the timeout of a call", () => {
+  test("covers all its attempts, and a late attempt has no effect", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const map = mapOf(world.member(1));
@@ -182,9 +185,9 @@ describe("the time of a call", () => {
         const error = await failureOf(call());
         expect(error.code).toBe("request-timeout");
         expect(world.now() - began).toBeLessThan(210);
-        // The last try may be on its way when time is up.
+        // The last attempt may still be in progress when the timeout expires.
         expect(error.message).toMatch(
-          /times in a row another was faster with (it|what it had read); (nothing was done|it may have been done, or be done yet)$/,
+          /another writer changed (it|a key that it had read) first, \d+ times in a row; (it had no effect|it may have taken effect, or may still take effect)$/,
         );
       }
       stop();
@@ -193,7 +196,7 @@ describe("the time of a call", () => {
     });
   });
 
-  test("counts while the work of a transaction runs, which writes nothing after it", async () => {
+  test("includes the work of a transaction, which writes nothing after it", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const map = mapOf(world.member(1));
@@ -215,7 +218,7 @@ describe("the time of a call", () => {
     });
   });
 
-  test("is over before it begins where its signal is aborted: no work runs", async () => {
+  test("is over before it begins if its signal is aborted: no work runs", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       let runs = 0;
@@ -227,7 +230,7 @@ describe("the time of a call", () => {
     });
   });
 
-  test("of an update ends with its signal, and says whether it may have been done", async () => {
+  test("of an update ends with its signal, and the error states whether the update may have been applied", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const map = mapOf(world.member(1));
@@ -247,8 +250,8 @@ describe("the time of a call", () => {
   });
 });
 
-describe("once a member has left, or a client is closed", () => {
-  test.each(["member", "client"])("what is asked of the %s was never sent, or never acquired", async (who) => {
+describe("after a member has left or a client is closed", () => {
+  test.each(["member", "client"])("a new request to the %s was never sent, or never acquired", async (who) => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const user = who === "member" ? world.member(1) : await world.connect();
@@ -282,7 +285,7 @@ describe("once a member has left, or a client is closed", () => {
   });
 
   test.each(["member", "client"])(
-    "what was asked of the %s before may have been done, if it changes anything",
+    "an earlier request to the %s may have been applied, if it changes anything",
     async (who) => {
       const world = simulate({ members: 3 });
       await world.run(async () => {
@@ -311,7 +314,7 @@ describe("once a member has left, or a client is closed", () => {
 });
 
 describe("a range", () => {
-  test("has bounds as long as a key, and goes on behind the longest; what is longer is refused by its name", async () => {
+  test("has bounds as long as a key, and continues after the longest; a longer bound is rejected by its name", async () => {
     const world = simulate({ members: 1 });
     await world.run(async () => {
       const map = mapOf(world.member(1));
@@ -321,14 +324,14 @@ describe("a range", () => {
       expect((await map.range({ from: `${longest}\0` })).entries).toEqual([]);
       for (const name of ["from", "to", "prefix"])
         await expect(map.range({ [name]: "x".repeat(2_000) })).rejects.toThrow(
-          `expected ${name} of range() to be a text of`,
+          `expected ${name} of range() to be a string of`,
         );
       await expect(map.range({ prefix: `${longest}k` })).rejects.toMatchObject({ code: "bad-option" });
     });
   });
 });
 
-test("a put of a transaction is leased if it says so, and permanent otherwise", async () => {
+test("a put of a transaction is leased if it sets leased, and permanent otherwise", async () => {
   const world = simulate({ members: 3 });
   await world.run(async () => {
     const member = world.member(1);

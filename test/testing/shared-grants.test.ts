@@ -1,4 +1,4 @@
-/** Locks, elections, semaphores, queues and more on the replicated log of members, in virtual time. */
+/** Checks locks, elections, semaphores, queues and more on the replicated log of members, in virtual time. */
 import { describe, expect, test } from "vitest";
 import type { Grant, Leadership, Member } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
@@ -7,7 +7,7 @@ const three = (seed = 1): World => simulate({ members: 3, seed });
 const lockAt = (member: Member) => member.mutex("invoice");
 
 describe("a lock on the log", () => {
-  test("is held by one at a time, and those who wait are served first come, first served, over all members", async () => {
+  test("has one holder at a time, and serves waiters first come, first served, over all members", async () => {
     const world = three();
     await world.run(async () => {
       const order: string[] = [];
@@ -36,7 +36,7 @@ describe("a lock on the log", () => {
   });
 
   test.each(["partition", "pause"] as const)(
-    "is known to be lost by who held it before another has it: %s",
+    "is known to be lost by its holder before another member has it: %s",
     async (trouble) => {
       const world = three(3);
       await world.run(async () => {
@@ -60,7 +60,7 @@ describe("a lock on the log", () => {
     },
   );
 
-  test("goes on when its holder is killed, and after all have lost power at once", async () => {
+  test("is passed on when its holder is killed, and after all members have lost power at once", async () => {
     const world = three(5);
     await world.run(async () => {
       const lock = await lockAt(world.member(1)).acquire();
@@ -73,7 +73,7 @@ describe("a lock on the log", () => {
     });
   });
 
-  test("is held and waited for by 1,000 at most, over all members; what is refused is called as the caller calls it", async () => {
+  test("has at most 1,000 holders and waiters over all members, and errors name the object as the caller does", async () => {
     const world = three();
     await world.run(async () => {
       const given: string[] = [];
@@ -82,18 +82,18 @@ describe("a lock on the log", () => {
       await world.sleep(5_000);
       await expect(ask(3)).rejects.toMatchObject({
         code: "state-full",
-        message: 'the lock "invoice": 1000 hold or wait for it already',
+        message: 'the lock "invoice": 1000 calls already hold or wait for it',
       });
       expect(given).toEqual(["lock"]);
       await world.member(1).semaphore("seats", { permits: 3 }).acquire();
       await expect(world.member(2).semaphore("seats", { permits: 4 }).acquire()).rejects.toMatchObject({
         code: "other-setting",
-        message: 'a permit of the semaphore "seats": it is used with a capacity of 3, not 4',
+        message: 'a permit from the semaphore "seats": expected a capacity of 3, which is already in use, got 4',
       });
     });
   });
 
-  test("is given up by who waits no longer, and given back by who leaves", async () => {
+  test("is given up by a caller that stops waiting, and released by a member that leaves", async () => {
     const world = three();
     await world.run(async () => {
       const lock = await lockAt(world.member(1)).acquire();
@@ -114,7 +114,7 @@ describe("a lock on the log", () => {
   });
 
   test.each([1, 2, 3])(
-    "is lost by nobody else when member %d leaves, whether that led the log or not",
+    "is lost by no other holder when member %d leaves, whether or not it led the log",
     async (leaver) => {
       const world = three(7);
       await world.run(async () => {
@@ -122,7 +122,7 @@ describe("a lock on the log", () => {
         const held = await Promise.all(others.map((id) => world.member(id).mutex(`of ${id}`).acquire()));
         const given = await lockAt(world.member(leaver)).acquire();
         const next = lockAt(world.member(others[0] as number)).acquire();
-        await world.sleep(100); // It waits.
+        await world.sleep(100); // The next member waits for the lock.
         const began = world.now();
         await world.member(leaver).leave();
         expect((await next).token).toBeGreaterThan(given.token);
@@ -138,7 +138,7 @@ describe("an election on the log", () => {
   const election = (member: Member) =>
     member.election<{ address: string }>("report", { metadata: { address: `host-${member.id}` } });
 
-  test("has one leader at a time, known to all with what it says of itself, and another when that one is killed", async () => {
+  test("has one leader at a time, known to all with its metadata, and another leader when that one is killed", async () => {
     const world = three();
     await world.run(async () => {
       const led: Leadership[] = [];
@@ -165,7 +165,7 @@ describe("an election on the log", () => {
     });
   });
 
-  test("is handed on when the work ends", async () => {
+  test("passes to another member when the work ends", async () => {
     const world = three();
     await world.run(async () => {
       const first = election(world.member(1)).lead(async () => {
@@ -182,7 +182,7 @@ describe("an election on the log", () => {
   });
 });
 
-test("a semaphore lets in as many as it has permits, and refuses another number of them", async () => {
+test("a semaphore admits as many holders as it has permits, and rejects another number of permits", async () => {
   const world = three();
   await world.run(async () => {
     const held: Grant[] = [];
@@ -205,7 +205,7 @@ test("a semaphore lets in as many as it has permits, and refuses another number 
   });
 });
 
-test("a read-write lock lets in many readers or one writer, and readers do not overtake a writer", async () => {
+test("a read-write lock admits many readers or one writer, and readers do not overtake a writer", async () => {
   const world = three();
   await world.run(async () => {
     const lock = (id: number) => world.member(id).readWriteLock("page");
@@ -225,7 +225,7 @@ test("a read-write lock lets in many readers or one writer, and readers do not o
   });
 });
 
-test("a barrier lets all pass once all have arrived, again and again", async () => {
+test("a barrier opens for all once all have arrived, repeatedly", async () => {
   const world = three();
   await world.run(async () => {
     const arrive = (id: number) => world.member(id).barrier("start", { parties: 3 }).arrive({ timeoutMs: 5_000 });
@@ -238,7 +238,7 @@ test("a barrier lets all pass once all have arrived, again and again", async () 
   });
 });
 
-test("a queue gives each item to one taker, in order, and again when that one is lost", async () => {
+test("a queue gives each item to one consumer, in order, and to another one if the first is lost", async () => {
   const world = three();
   await world.run(async () => {
     const queue = (id: number) => world.member(id).queue<string>("orders");
@@ -248,7 +248,7 @@ test("a queue gives each item to one taker, in order, and again when that one is
     expect([a.item, b.item]).toEqual(["a", "b"]);
     await b.done();
     await a.giveBack();
-    await world.sleep(200); // It is on its way, and another member's take may come first.
+    await world.sleep(200); // The request is in transit, and another member's take may arrive first.
     const again = await queue(3).take();
     expect(again.item).toBe("a");
     expect(again.token).toBeGreaterThan(a.token);
@@ -261,7 +261,7 @@ test("a queue gives each item to one taker, in order, and again when that one is
   });
 });
 
-test("a counter counts each call once, over a change of the leader", async () => {
+test("a counter counts each call once, even if the leader changes", async () => {
   const world = three(9);
   await world.run(async () => {
     const counter = (id: number) => world.member(id).counter("orders");
@@ -281,7 +281,7 @@ test("a counter counts each call once, over a change of the leader", async () =>
   });
 });
 
-test("a state machine of the caller's own goes through the same states at every member, also at one that defines it later", async () => {
+test("a state machine of the caller has the same states at every member, also at one that defines it later", async () => {
   const balance = {
     init: () => ({ total: 0 }),
     apply(state: { total: number }, by: number) {
@@ -304,7 +304,7 @@ test("a state machine of the caller's own goes through the same states at every 
 });
 
 test.each(["snapshot", "restore"])(
-  "a state machine with a function %s is refused, and told why it needs none",
+  "a state machine with a function %s is rejected with an explanation",
   async (extra) => {
     const machine = { init: () => 0, apply: (state: number) => [state, state] as const, [extra]: () => 0 };
     const world = three();
@@ -312,7 +312,7 @@ test.each(["snapshot", "restore"])(
       expect(() => world.member(1).replicated("balance", machine)).toThrow(
         expect.objectContaining({
           code: "bad-option",
-          message: `expected the options of replicated() to be among init, apply, got "${extra}": the state is plain data and is saved as it stands, so no function for that is taken`,
+          message: `expected the options of replicated() to be among init, apply, got "${extra}": the state is plain data and is saved directly, without such a function`,
         }),
       );
     });

@@ -1,11 +1,11 @@
-/** Maps of members in virtual time: what they promise, under crashes, partitions and pauses. */
+/** Checks maps of members in virtual time: their guarantees under crashes, partitions and pauses. */
 import { describe, expect, test } from "vitest";
 import type { CoordinationError, Member, SharedMap } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 
 const mapOf = (world: World, id: number): SharedMap<number> => world.member(id).map<number>("stock");
 
-/** Reads so many changes. */
+/** Reads this many changes. */
 async function next<T>(changes: AsyncIterator<T>, count: number): Promise<T[]> {
   const read: T[] = [];
   while (read.length < count) {
@@ -16,7 +16,7 @@ async function next<T>(changes: AsyncIterator<T>, count: number): Promise<T[]> {
   return read;
 }
 
-test("three members, a map with a watch: one is killed and comes back, and nobody has missed anything", async () => {
+test("in a map with a watch on three members, one is killed and restarts, and no watch misses a change", async () => {
   const world = simulate({ members: 3, seed: 7 });
   await world.run(async () => {
     const { revision } = await mapOf(world, 2).range();
@@ -34,13 +34,13 @@ test("three members, a map with a watch: one is killed and comes back, and nobod
   });
 });
 
-test("a watch tells what is written from when it begins on, and nothing from while nobody watched", async () => {
+test("a watch reports changes from its beginning on, and none from before", async () => {
   const world = simulate({ members: 3, seed: 3 });
   await world.run(async () => {
     const ids = [1, 2, 3];
     for (let number = 0; number < 20; number++) await mapOf(world, 1).put("unwatched", number);
     for (const round of [1, 2]) {
-      for (const id of ids) await mapOf(world, id).get("unwatched"); // Each has applied all of it.
+      for (const id of ids) await mapOf(world, id).get("unwatched"); // Afterwards each member has applied all writes.
       const watches = ids.map((id) => mapOf(world, id).watch());
       await mapOf(world, 2).put("watched", round);
       for (const watch of watches) {
@@ -54,7 +54,7 @@ test("a watch tells what is written from when it begins on, and nothing from whi
 });
 
 describe("a map", () => {
-  test("gives what was put, at which revision, and all of it in the order of the keys", async () => {
+  test("returns each value with its revision, and all entries in the order of the keys", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const [one, two] = [mapOf(world, 1), mapOf(world, 2)];
@@ -80,7 +80,7 @@ describe("a map", () => {
     });
   });
 
-  test("is changed by one of several who compare and set, and by all who update", async () => {
+  test("is changed by one of several concurrent compare-and-set calls, and by all updates", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const maps = [1, 2, 3].map((id) => mapOf(world, id));
@@ -95,7 +95,7 @@ describe("a map", () => {
     });
   });
 
-  test("keeps JSON and bytes as they are, and refuses what is neither or too large", async () => {
+  test("stores JSON and bytes unchanged, and rejects other or too large values", async () => {
     const world = simulate({ members: 1 });
     await world.run(async () => {
       const map = world.member(1).map("any");
@@ -112,7 +112,7 @@ describe("a map", () => {
     });
   });
 
-  test("refuses a field that is undefined, as queues, machines, channels and clients do", async () => {
+  test("rejects a field that is undefined, as queues, machines, channels and clients do", async () => {
     const world = simulate({ members: 1 });
     await world.run(async () => {
       const member = world.member(1);
@@ -133,7 +133,7 @@ describe("a map", () => {
     });
   });
 
-  test("without a majority says so in time, and goes on once there is one", async () => {
+  test("times out without a majority, and works again once there is one", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       await mapOf(world, 1).put("a", 1);
@@ -151,7 +151,7 @@ describe("a map", () => {
     });
   });
 
-  test("is not written any more by a call that its caller has given up, once the session in which it was asked for is over", async () => {
+  test("is not written by an abandoned call after the session of that call has ended", async () => {
     const world = simulate({ members: 3, seed: 35 });
     await world.run(async () => {
       await mapOf(world, 1).put("a", 1);
@@ -184,7 +184,7 @@ describe("a map", () => {
 });
 
 describe("a transaction", () => {
-  test("moves between keys and maps whole, however many try at once", async () => {
+  test("moves values between keys and maps atomically under concurrency", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const accounts = mapOf(world, 1);

@@ -1,4 +1,6 @@
-/** What waits for the log, or is held of it, while callers give up, ask again, or fail, and members are cut off; in virtual time. */
+/**
+ * Checks waiters and grants on the log while callers give up, retry or fail, and members are cut off, in virtual time.
+ */
 import { describe, expect, test } from "vitest";
 import type { AcquireOptions, CoordinationError, QueueItem } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
@@ -32,7 +34,7 @@ test("a listener of a grant's deadline that throws ends neither the member nor t
   expect(new Set(faults.map(String))).toEqual(new Set(["Error: of the listener"]));
 });
 
-/** By the first member, which is cut off then. */
+/** Cuts off the first member after it has taken an item, and returns the item. */
 async function takenBehindCut(world: World): Promise<QueueItem<string>> {
   const queue = world.member(1).queue<string>("orders");
   await queue.add("a");
@@ -42,7 +44,7 @@ async function takenBehindCut(world: World): Promise<QueueItem<string>> {
 }
 
 describe("an item of a queue", () => {
-  test("is done once, however often it is said, and at once", async () => {
+  test("is done once, even if done() is called repeatedly, and then at once", async () => {
     const world = three();
     await world.run(async () => {
       const queue = world.member(1).queue("orders");
@@ -50,14 +52,14 @@ describe("an item of a queue", () => {
       const item = await queue.take();
       expect(await outcomes([item.done(), item.done()])).toEqual([undefined, undefined]);
       await item.done();
-      await item.giveBack(); // Too late.
+      await item.giveBack(); // This has no effect anymore.
       expect(item.signal.reason).toMatchObject({ code: "released" });
       expect((await world.member(2).queue("orders").take()).item).toBe("b");
       expect(await queue.size()).toBe(0);
     });
   });
 
-  test("whose done() came in no time is asked again: it says that it was done", async () => {
+  test("whose done() timed out can be retried, and is then done", async () => {
     const world = three();
     await world.run(async () => {
       const item = await takenBehindCut(world);
@@ -66,7 +68,7 @@ describe("an item of a queue", () => {
         phase: "uncertain",
       });
       world.heal();
-      await world.sleep(100); // It is done meanwhile, within the session.
+      await world.sleep(100); // The request takes effect while the session lasts.
       await item.done();
       expect(item.signal.reason).toMatchObject({ code: "released" });
     });
@@ -91,7 +93,7 @@ describe("an election", () => {
     address: string;
   }
 
-  test("has told what its leader says of itself, though the leader has watched it before, and each time what that campaign says", async () => {
+  test("reports the metadata of the current campaign, even if its leader has watched the election before", async () => {
     const world = three();
     await world.run(async () => {
       const [one, two] = [world.member(1), world.member(2)];
@@ -112,7 +114,7 @@ describe("an election", () => {
     });
   });
 
-  test("refuses a campaign that says something else than the one of this process that is under way", async () => {
+  test("rejects a campaign whose metadata differs from a running campaign of the process", async () => {
     const world = three();
     await world.run(async () => {
       const election = (address: string) => world.member(1).election("report", { metadata: { address } });
@@ -122,7 +124,7 @@ describe("an election", () => {
       await expect(other.lead(work)).rejects.toMatchObject({
         code: "other-setting",
         message:
-          'expected the metadata of the election "report" to be {"address":"a"}, with which this process campaigns in it already, got {"address":"b"}',
+          'expected the metadata of the election "report" to be {"address":"a"}, as in this process\'s running campaign, got {"address":"b"}',
       });
       await expect(election("a").lead(work)).rejects.toMatchObject({ code: "already-campaigning" });
       await led;
@@ -130,7 +132,7 @@ describe("an election", () => {
     });
   });
 
-  test("that is watched while too much is under way hears who leads a little later", async () => {
+  test("reports the leader a little later if too many requests are pending", async () => {
     const world = three();
     await world.run(async () => {
       const [one, two] = [world.member(1), world.member(2)];
@@ -158,22 +160,22 @@ describe("a barrier", () => {
     return [leader as number, one as number, other as number];
   };
 
-  test("is passed by a member that was cut off when all had arrived", async () => {
+  test("opens for a member that was cut off when all had arrived", async () => {
     const world = three();
     await world.run(async () => {
       const [leader, one, other] = await others(world);
       const arrival = at(world, one);
       await world.sleep(100);
       world.partition([one], [leader, other]);
-      await world.sleep(300); // Its session has not ended in the log.
+      await world.sleep(300); // The log has not ended its session yet.
       const generation = await at(world, other);
-      await world.sleep(5_000); // It has by now.
+      await world.sleep(5_000); // By now the log has ended the session.
       world.heal();
       expect(await arrival).toBe(generation);
     });
   });
 
-  test("is arrived at anew once the log has ended the session of a member that was cut off", async () => {
+  test("counts a new arrival once the log has ended the session of a member that was cut off", async () => {
     const world = three();
     await world.run(async () => {
       const [leader, one, other] = await others(world);
@@ -192,7 +194,7 @@ describe("a barrier", () => {
     });
   });
 
-  test("was not arrived at by who is told so when giving up, and was passed by who had passed", async () => {
+  test("counts no arrival that was reported as given up, and opened for all that passed", async () => {
     const world = three();
     await world.run(async () => {
       await Promise.all([at(world, 1), at(world, 2)]);
@@ -216,7 +218,7 @@ describe("a barrier", () => {
     });
   });
 
-  test("may have been arrived at by who gives up while nobody answers, and says so soon", async () => {
+  test("may have counted the arrival of a caller that gives up while no member answers, and reports it soon", async () => {
     const world = three();
     await world.run(async () => {
       const [leader, one, other] = await others(world);
@@ -231,16 +233,16 @@ describe("a barrier", () => {
         code: "acquire-aborted",
         phase: "uncertain",
         name: "AbortError",
-        message: expect.stringContaining("it may have been counted"),
+        message: expect.stringContaining("the arrival may have been counted"),
       });
       expect(world.now() - began).toBeLessThan(300);
-      expect(await at(world, other)).toBeGreaterThan(0); // It was.
+      expect(await at(world, other)).toBeGreaterThan(0);
       world.heal();
       await expect(at(world, other, { timeoutMs: 2_000 })).rejects.toMatchObject({ code: "acquire-timeout" });
     });
   });
 
-  test("may have been passed by a member that was cut off, where others remember no more what came of it", async () => {
+  test("may have opened for a member that was cut off if the others no longer remember the result", async () => {
     const world = three();
     await world.run(async () => {
       const [leader, one, other] = await others(world);
@@ -248,7 +250,7 @@ describe("a barrier", () => {
       await world.sleep(100);
       world.partition([one], [leader, other]);
       expect(await at(world, other)).toBeGreaterThan(0);
-      await world.sleep(8_000); // The session of the first is over, too.
+      await world.sleep(8_000); // The first member's session has ended too.
       const large = "x".repeat(500_000);
       for (let key = 0; key < 60; key++)
         await world
@@ -256,7 +258,7 @@ describe("a barrier", () => {
           .map("stock")
           .put(`${key % 3}`, large);
       for (const id of [leader, other]) {
-        world.kill(id); // What was on its way to the first is lost.
+        world.kill(id); // Messages to the first member are lost.
         await world.restart(id);
       }
       world.heal();
@@ -264,7 +266,7 @@ describe("a barrier", () => {
     });
   });
 
-  test("is passed by a client whose member was killed before it could say so, and by one that waits on at another", async () => {
+  test("opens for a client whose member was killed before answering, and for one that waits at another member", async () => {
     for (const isPassed of [true, false]) {
       const world = three();
       await world.run(async () => {

@@ -1,4 +1,4 @@
-/** The whole member, with its locks, elections and channels, under random faults in virtual time. */
+/** Runs whole members, with their locks, elections and channels, under random faults in virtual time. */
 import { afterEach, expect, test, vi } from "vitest";
 import { Resending } from "../../src/cluster/services/resending.ts";
 import { firstSeed } from "../random-seeds.ts";
@@ -22,9 +22,9 @@ async function underSeeds(first: number, last: number): Promise<void> {
 
 afterEach(() => vi.restoreAllMocks());
 
-test("no two grants overlap, tokens grow, views agree, and channels keep their order, whatever fails", () =>
+test("grants do not overlap, tokens grow, views agree, and channels keep their order under faults", () =>
   replayed === undefined ? underSeeds(1, FEW) : underSeeds(Number(replayed), Number(replayed)));
 
-test("the same under as many seeds as COTERIE_SEEDS says", { tags: ["larger"] }, () =>
+test("the same for the number of seeds in COTERIE_SEEDS", { tags: ["larger"] }, () =>
   underSeeds(firstSeed(), firstSeed() + Number(count) - 1),
 );

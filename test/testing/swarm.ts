@@ -1,4 +1,7 @@
-/** Members that use everything at once, under random faults: what they may rely on must hold at every moment, and all must be well in the end. */
+/**
+ * Members that use everything at once, under random faults. The guarantees hold at every moment, and eventually
+ * everything works again.
+ */
 import { type Channel, CoordinationError, type Member, type NodeId, type Order } from "../../src/index.ts";
 import { type FaultKind, type ProcessTools, simulate, type World } from "../../src/testing/index.ts";
 import { channelProblems, type Sent, type Witness } from "./delivered.ts";
@@ -8,35 +11,35 @@ const locks = ["stock", "invoice"];
 const election = "report";
 const orders: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
 const FAULTS_MS = 6_000;
-/** Those that there were when the seeds that the tests name were found. */
+/** The kinds of faults that existed when the seeds in the tests were found. */
 const kinds: readonly FaultKind[] = ["crash", "kill", "pause", "partition", "cut", "slow", "lossy", "slow-disk"];
-/** All is mended by then: a fault lasts at most half as long. */
+/** By then, all faults have ended, since a fault lasts at most 3 s. */
 const MENDED_MS = FAULTS_MS + 3_500;
-/** How long all may take then to be well again. */
+/** How long recovery may take after that. */
 const WELL_WITHIN_MS = 60_000;
 const SPREADS_WITHIN_MS = 500;
 
-/** A channel that is used now and then, and idle between: each member leaves its group then. */
+/** A channel that is rarely used. It is idle between uses, so each member leaves its group. */
 const ASIDE = "aside";
-/** A channel that members open with different orders. */
+/** A channel that members try to open with different orders. */
 const CONTESTED = "contested";
-/** A channel that is read slowly; a reader makes others wait once 4 MiB are unread. */
+/** A channel with a slow reader, which blocks senders once 4 MiB are unread. */
 const FEED = "feed";
 const FEED_TEXT = "x".repeat(50_000);
 const FEED_MESSAGES = 120;
-/** Less than a channel may have on its way to a member before it waits: messages do not fit, and are sent again. */
+/** Less than a channel's window for a member. Messages that do not fit are resent. */
 const SMALL_QUEUE_BYTES = 256 * 1024;
 
-/** What one run has seen, so that a test can tell that there was something to see. */
+/** The events that occurred in a run. A test uses them to check that the run was meaningful. */
 export interface SwarmResult {
   readonly grants: number;
   readonly deliveries: number;
   readonly faults: number;
-  /** How often a name was gone at a member that had it before. */
+  /** How many times a name was closed on a member that had opened it before. */
   readonly putAway: number;
-  /** How often a member refused another's setting of a name, or was refused. */
+  /** How many times a member rejected another member's settings for a name, or had its own rejected. */
   readonly refused: number;
-  /** How often a sender saw that it waits for a reader. */
+  /** How many times a sender found that it was waiting for a reader. */
   readonly slow: number;
   readonly world: World;
 }
@@ -49,7 +52,7 @@ class Swarm {
   readonly world: World;
   #runs = 0;
   readonly order: Order;
-  /** Whether there is much on the way, and a reader that cannot keep up. */
+  /** Whether there is a lot of traffic and a slow reader. */
   readonly #isCrowded: boolean;
   readonly #seen = { putAway: 0, refused: 0, slow: 0 };
 
@@ -79,7 +82,7 @@ class Swarm {
     return { grants: this.exclusive.count, deliveries, faults: world.plan.length, ...this.#seen, world };
   }
 
-  /** What each process does, until it ends. */
+  /** Runs a process's activities until the process ends. */
   async #live(member: Member, tools: ProcessTools): Promise<void> {
     this.#runs += 1;
     const channel = member.channel<Sent>("news", { order: this.order });
@@ -103,7 +106,7 @@ class Swarm {
     ]);
   }
 
-  /** Uses a channel for a moment, and closes it: between two uses it is idle for long enough to be put away. */
+  /** Uses a channel for a moment and closes it. Between two uses, it is idle long enough to be garbage-collected. */
   async #useAside(member: Member, tools: ProcessTools): Promise<void> {
     let wasThere = false;
     const look = (): void => {
@@ -124,7 +127,10 @@ class Swarm {
     look();
   }
 
-  /** Each opens it with its own order: those that come second are refused. */
+  /**
+   * Opens the contested channel with an order that depends on the member. Later attempts to open it with a different
+   * order are rejected.
+   */
   async #contest(member: Member, tools: ProcessTools): Promise<void> {
     const order = member.id % 2 === 0 ? "fifo" : "causal";
     while (!this.isEnding) {
@@ -141,7 +147,7 @@ class Swarm {
     for await (const { type } of member.events()) if (type === "instance-refused") this.#seen.refused += 1;
   }
 
-  /** Sends as much as it may. */
+  /** Sends as much as possible. */
   async #feed(member: Member, tools: ProcessTools): Promise<void> {
     const channel = member.channel<string>(FEED, { order: "fifo" });
     for (let number = 1; number <= FEED_MESSAGES && !this.isEnding; number++) {
@@ -208,7 +214,10 @@ class Swarm {
     for await (const view of channel.views()) views.push(view);
   }
 
-  /** Once all is mended, everybody gets every lock, sees one view of all, and hears what each says. */
+  /**
+   * After all faults, checks that every member acquires every lock, sees the same view, and receives each member's
+   * messages.
+   */
   async #endsWell(): Promise<void> {
     const { world } = this;
     const all = [...world.members];
@@ -227,11 +236,14 @@ class Swarm {
     await this.#hearEachOther(all);
     await this.#until(
       () => all.every((id) => !isOpen(world.member(id), ASIDE)),
-      "what nobody uses to be put away by all",
+      "all members to close the idle channel",
     );
   }
 
-  /** Everybody says something, until all have been delivered it: what is said in a view that leaves somebody out does not count. */
+  /**
+   * Makes all members send until all of them have delivered every message. A message does not count if it was sent in a
+   * view that excludes a member.
+   */
   async #hearEachOther(all: readonly NodeId[]): Promise<void> {
     const limit = this.world.now() + WELL_WITHIN_MS;
     for (let round = 1; ; round++) {
@@ -240,7 +252,7 @@ class Swarm {
       const heard = all.map((id) => new Set(this.#latest(id).messages.map(({ payload }) => payload.sender)));
       if (heard.every((senders) => said.every((sender) => senders.has(sender)))) return;
       if (this.world.now() > limit)
-        throw new Error(`expected all to deliver what each says within ${WELL_WITHIN_MS} ms after all is mended`);
+        throw new Error(`expected all to deliver each message within ${WELL_WITHIN_MS} ms after all faults have ended`);
     }
   }
 
@@ -249,7 +261,7 @@ class Swarm {
     return state === "member" && members.length === all.length;
   }
 
-  /** Says something until it is sure that it was said. */
+  /** Sends until a message is acknowledged. */
   async #says(id: NodeId, round: number, limit: number): Promise<string> {
     const sender = `last words ${round} of node ${id}`;
     const channel = this.world.member(id).channel<Sent>("news", { order: this.order });
@@ -287,7 +299,7 @@ const isOpen = (member: Member, name: string): boolean =>
 
 const between = ({ random }: ProcessTools, least: number, most: number): number => least + random() * (most - least);
 
-/** What a program has to expect does not end it. */
+/** Expected errors do not end a program. */
 async function unlessCoordination(
   act: () => unknown,
   see: (error: CoordinationError) => void = () => {},

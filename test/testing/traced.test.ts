@@ -1,4 +1,4 @@
-/** Spans around calls, of members in virtual time. */
+/** Checks the spans around calls of members, in virtual time. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { text } from "node:stream/consumers";
@@ -16,7 +16,7 @@ interface Noted {
   isOver: boolean;
 }
 
-/** Keeps what it is told; the span that is active is the parent of those that begin meanwhile. */
+/** Records spans. The active span becomes the parent of new spans. */
 function recorder(): { tracer: Tracer; spans: Noted[] } {
   const active = new AsyncLocalStorage<Noted>();
   const spans: Noted[] = [];
@@ -42,12 +42,12 @@ function recorder(): { tracer: Tracer; spans: Noted[] } {
   return { tracer, spans };
 }
 
-test("OpenTelemetry's tracer is one", () => {
+test("accepts a tracer of OpenTelemetry", () => {
   const asOurs = (tracer: OpenTelemetryTracer): Tracer => tracer;
   expect(asOurs).toBeTypeOf("function");
 });
 
-test("a call has a span with the name that it is about, and what is called within work is a child of it", async () => {
+test("a call has a span with the name of its object, and calls within work are its children", async () => {
   const { tracer, spans } = recorder();
   const world = simulate({ members: 3, seed: 1 });
   await world.run(async () => {
@@ -75,7 +75,7 @@ test("a call has a span with the name that it is about, and what is called withi
   });
 });
 
-test("what fails has its code, and is thrown on", async () => {
+test("a failed call has its error code in the span and rethrows the error", async () => {
   const { tracer, spans } = recorder();
   const world = simulate({ members: 3, seed: 1 });
   await world.run(async () => {
@@ -90,7 +90,7 @@ test("what fails has its code, and is thrown on", async () => {
   expect(spans[1]?.status).toMatch(/^2 .*was not acquired within 100 ms/);
 });
 
-test("iterators and what is no call of others are as they were", async () => {
+test("iterators and local functions stay unchanged", async () => {
   const { tracer, spans } = recorder();
   const world = simulate({ members: 3, seed: 1 });
   await world.run(async () => {

@@ -1,4 +1,7 @@
-/** What is checked must be what runs: no clock, no randomness and no input reach an algorithm behind its driver's back. */
+/**
+ * Ensures that the checked code is the running code: no clock, randomness or input reaches an algorithm except through
+ * its driver.
+ */
 import { builtinModules } from "node:module";
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, importsOf, isTest } from "./house.ts";
@@ -19,7 +22,7 @@ function impurities(file: HouseFile): string[] {
 }
 
 describe("browser-safe folders", () => {
-  it("know no clock, no chance, no process and no network", () => {
+  it("use no clock, randomness, process or network", () => {
     const files = code.filter(({ path }) => BROWSER_SAFE.test(path) && !isTest(path));
     expect(files.length).toBeGreaterThan(0);
     expect(files.flatMap(impurities)).toEqual([]);
@@ -40,18 +43,18 @@ describe("browser-safe folders", () => {
     'console.log("here");',
     "const clock = { Date };",
     "const now = globalThis.Date.now();",
-  ])("%s is refused", (text) => {
+  ])("%s is rejected", (text) => {
     expect(impurities({ path: "src/core/a.ts", text })).not.toEqual([]);
   });
 
-  it("a name of the file's own is not", () => {
+  it("a name that the file declares itself is allowed", () => {
     const text = `
       export const first = ([{ process }]: Operation[], ...[window = 1]) => process + window;
       for (const process of processes) count(process);`;
     expect(impurities({ path: "src/core/a.ts", text })).toEqual([]);
   });
 
-  it("a name that is only a label is not", () => {
+  it("a name that is only a label is allowed", () => {
     const text = `
       // Date and Math.random() in a comment
       interface Ctx { self: number; process(): void }

@@ -1,4 +1,7 @@
-/** What the Svelte compiler warns of fails: roles, labels and keyboard access, dead styles, state that does not react. */
+/**
+ * Treats warnings of the Svelte compiler as errors: roles, labels and keyboard access, unused styles, state that is not
+ * reactive.
+ */
 import { compile } from "svelte/compiler";
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile } from "./house.ts";
@@ -20,7 +23,7 @@ describe("components", () => {
     '<img src="ring.png" />',
     "<div onclick={() => {}}>kill</div>",
     "<p>a</p><style>.unused { color: red }</style>",
-  ])("%s is refused", (text) => {
+  ])("%s is rejected", (text) => {
     expect(warnings({ path: "studio/src/a.svelte", text })).not.toEqual([]);
   });
 });

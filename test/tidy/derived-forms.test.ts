@@ -1,14 +1,18 @@
 /**
- * What reacts to an algorithm's events is a wire, declared at the algorithm, so that what runs is what was checked. A file of
- * `cluster/services` reacts by hand if it compares the type of something with the name of an event, has a case for one, or looks
- * up a `type` in a table with a function under such a name. Not by hand is a table that is given to `by(…)`: it has commands, of a
- * wire. A ratchet: today's list may only become shorter.
+ * Ensures that reactions to an algorithm's events are wires, declared next to the algorithm, so that the checked code
+ * is the running code. A file of `cluster/services` reacts by hand if it compares the type of something with the name
+ * of an event, has a case for one, or looks up a `type` in a table with a function under such a name. A table that is
+ * passed to `by(…)` is allowed, because it contains the commands of a wire. The list of current exceptions may only
+ * become shorter.
  */
 import { type ESTree, Visitor } from "vite";
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, isTest, parsed } from "./house.ts";
 
-/** By file, the events that it looks for. Facades of `join()` pass them to the program; `group-channel.ts` delivers messages from the log. */
+/**
+ * The events that each file looks for. Facades of `join()` pass them to the program, and `group-channel.ts` delivers
+ * messages from the log.
+ */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   "src/cluster/services/channel-state.ts": ["founded", "placed", "state", "waiting", "wanted"],
   "src/cluster/services/local-channel.ts": [
@@ -33,7 +37,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "src/cluster/services/state/watch.ts": ["restored"],
 };
 
-/** What algorithms emit: the `type` of what is handed to `emit`. */
+/** Returns the events of algorithms: the `type` of each argument of `emit`. */
 function emitted(files: readonly HouseFile[]): Set<string> {
   const algorithms = files.filter(({ path }) => path.startsWith("src/protocols/") && !isTest(path));
   return new Set(
@@ -41,7 +45,7 @@ function emitted(files: readonly HouseFile[]): Set<string> {
   );
 }
 
-/** Names that a file compares with a `type`, has a case for, or has a function under. */
+/** Returns names that a file compares with a `type`, has a case for, or has a function under. */
 function lookedFor(file: HouseFile): Set<string> {
   const found = new Set<string>();
   const text = (node: ESTree.Node | null): string | null =>
@@ -84,7 +88,7 @@ function lookedFor(file: HouseFile): Set<string> {
   return looksUp ? new Set([...found, ...inTables]) : found;
 }
 
-/** Files of `cluster` with the events that they look for. */
+/** Returns the files of `cluster` with the events that they look for. */
 function byHand(files: readonly HouseFile[], events: ReadonlySet<string>): Record<string, string[]> {
   const inCluster = files.filter(({ path }) => path.startsWith("src/cluster/services/") && !isTest(path));
   const found = inCluster.map((file): [string, string[]] => [
@@ -117,7 +121,7 @@ describe("derived forms", () => {
     });
   });
 
-  it("commands of a wire are none", () => {
+  it("commands of a wire are allowed", () => {
     const text = "const take = by({ elected: ({ leader }) => serve(leader) }); take[event.type];";
     expect(byHand([{ path: "src/cluster/services/a.ts", text }], new Set(["elected"]))).toEqual({});
   });

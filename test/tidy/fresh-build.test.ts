@@ -7,7 +7,7 @@ import { staleBuild } from "../fresh-build.ts";
 const root = mkdtempSync(join(tmpdir(), "coterie-build-"));
 afterAll(() => rmSync(root, { recursive: true }));
 
-/** Writes a file as of so many seconds after some moment. */
+/** Writes a file whose modification time is this many seconds after a fixed moment. */
 function write(file: string, at: number): void {
   const path = join(root, file);
   mkdirSync(dirname(path), { recursive: true });
@@ -20,11 +20,11 @@ beforeAll(() => {
   for (const built of ["build/bench/check.js", "dist/studio/index.html"]) write(built, 1);
 });
 
-it("says that nothing is built yet, and what to do", () => {
+it("reports a missing build, and the command to run", () => {
   expect(staleBuild(root)).toBe("expected dist/cli/coterie.js, which is not there: run `npm run build`");
 });
 
-it("takes a build that is younger than its sources, whatever becomes of tests", () => {
+it("accepts a build that is newer than its sources, even if tests have changed", () => {
   write("dist/cli/coterie.js", 1);
   write("src/core/a.test.ts", 2);
   expect(staleBuild(root)).toBeNull();
@@ -34,7 +34,7 @@ it.each([
   ["src/core/a.ts", "dist/cli/coterie.js"],
   ["bench/b.ts", "build/bench/check.js"],
   ["studio/src/c.svelte", "dist/studio/index.html"],
-])("says that %s has changed since %s was built, and what to do", (source, built) => {
+])("reports that %s has changed since %s was built, and the command to run", (source, built) => {
   write(source, 2);
   expect(staleBuild(root)).toBe(
     `expected ${built} to be younger than its sources, but ${source} has changed since: run \`npm run build\``,

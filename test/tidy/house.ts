@@ -1,11 +1,11 @@
-/** The files of this repository, as the rules in this folder read them. */
+/** Provides the files of this repository to the rules in this folder. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ParseResult, parseSync, Visitor } from "vite";
 
 export interface HouseFile {
-  /** From the root, with `/` between folders. */
+  /** Relative to the root, with `/` between folders. */
   readonly path: string;
   readonly text: string;
 }
@@ -13,7 +13,7 @@ export interface HouseFile {
 export interface Import {
   readonly line: number;
   readonly specifier: string;
-  /** Leaves no trace in the compiled code. */
+  /** Whether the import is absent from the compiled code. */
   readonly isTypeOnly: boolean;
 }
 
@@ -21,7 +21,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const NOT_OURS = new Set(["node_modules", "dist", "build", "coverage", ".git"]);
 const TEXT = /\.(ts|svelte|js|mjs|json|jsonc|css|html|svg|md|txt|ya?ml|sh)$|\/(\.[\w-]+|run|LICENSE)$/;
 
-/** Every text file that somebody wrote, in the order of their paths. */
+/** Every hand-written text file, sorted by path. */
 export const house: readonly HouseFile[] = walk(ROOT)
   .map((path) => relative(ROOT, path).split(sep).join("/"))
   .filter((path) => TEXT.test(`/${path}`))
@@ -42,7 +42,7 @@ function walk(folder: string): string[] {
 
 const trees = new WeakMap<HouseFile, ParseResult>();
 
-/** The syntax tree. Of a component, that of its scripts. */
+/** Parses a file, or the scripts of a component, into a syntax tree. */
 export function parsed(file: HouseFile): ParseResult {
   const known = trees.get(file);
   if (known !== undefined) return known;
@@ -70,14 +70,14 @@ function scriptsOf(component: string): string {
   return scripts + blank(component.slice(end));
 }
 
-/** The line, from 1, that the character at `offset` stands in. */
+/** Returns the line number, starting with 1, of the character at `offset`. */
 export function lineAt(text: string, offset: number): number {
   let line = 1;
   for (let end = text.indexOf("\n"); end !== -1 && end < offset; end = text.indexOf("\n", end + 1)) line++;
   return line;
 }
 
-/** Imports and re-exports of a file, `import("…")` in values and in types among them. */
+/** Returns the imports and reexports of a file, including `import("…")` in values and in types. */
 export function importsOf(file: HouseFile): Import[] {
   const found: Import[] = [];
   const note = (specifier: string, offset: number, isTypeOnly: boolean): void =>
@@ -89,7 +89,7 @@ export function importsOf(file: HouseFile): Import[] {
       if (source !== null) note(source.value, start, exportKind === "type");
     },
     ImportExpression({ source, start }) {
-      // What is computed at run time names no file that could be looked at: it goes by its own text.
+      // A computed specifier does not name a file that can be checked, so its node type is recorded.
       note(source.type === "Literal" ? String(source.value) : `(${source.type})`, start, false);
     },
     TSImportType: ({ source, start }) => note(source.value, start, true),
@@ -97,7 +97,7 @@ export function importsOf(file: HouseFile): Import[] {
   return found;
 }
 
-/** The path from the root that a relative import names; null for a package. */
+/** Resolves a relative import to a path from the root. Returns null for a package. */
 export function targetOf(path: string, specifier: string): string | null {
   return specifier.startsWith(".")
     ? normalize(join(dirname(path), specifier))

@@ -1,8 +1,12 @@
-/** `core ← {protocols, driver ← trace} ← {sim, check ← history, runtime} ← {experiment, cluster ← client} ← {engines ← bench, testing, cli, studio}`, where `experiment` knows `sim` and `check` alone: arrows point one way. */
+/**
+ * Ensures that imports follow one direction: `core ← {protocols, driver ← trace} ← {sim, check ← history, runtime} ←
+ * {experiment, cluster ← client} ← {engines ← bench, testing, cli, studio}`. `experiment` may import `sim` and `check`,
+ * but not `runtime`.
+ */
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, importsOf, isTest, targetOf } from "./house.ts";
 
-/** Whose modules each part of the house may import, besides its own. The three drivers do not know each other. */
+/** The parts whose modules each part may import in addition to its own. The three drivers do not import each other. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: [],
   protocols: ["core"],
@@ -20,16 +24,16 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   testing: ["core", "sim", "runtime", "cluster", "client"],
   cli: ["core", "protocols", "trace", "sim", "history", "check", "experiment", "runtime", "cluster", "client"],
   studio: ["core", "protocols", "trace", "sim", "check", "experiment"],
-  site: ["studio"], // The style that all pages share.
+  site: ["studio"], // All pages share the style.
   bench: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster", "engines"],
   // The public entry point, src/index.ts.
   entry: ["core", "protocols", "trace", "sim", "check", "runtime", "cluster", "client"],
 };
 
-/** Only what the compiler erases: the studio runs in a browser, the cluster on Node. */
+/** The only exceptions are type-only imports: the studio runs in a browser, and the cluster on Node. */
 const mayImportTypes: Readonly<Record<string, readonly string[]>> = { studio: ["cluster"] };
 
-/** The part of the house that a path belongs to: a folder of `src`, `entry`, `studio`, `site` or `bench`. */
+/** Returns the part that a path belongs to: a folder of `src`, `entry`, `studio`, `site` or `bench`. */
 function partOf(path: string): string {
   if (/^src\/[^/]+$/.test(path)) return "entry";
   return /^(?:src\/)?([^/]+)\//.exec(path)?.[1] ?? path;
@@ -47,7 +51,7 @@ function againstTheArrows(files: readonly HouseFile[]): string[] {
   });
 }
 
-/** Import cycles as `a → b → a`, each once. `place` says what counts as one: a file, or a folder of files. */
+/** Finds import cycles such as `a → b → a`, each once. `place` determines the units: files, or folders of files. */
 function cycles(files: readonly HouseFile[], place: (path: string) => string | null): string[] {
   const graph = new Map<string, Set<string>>();
   for (const file of files) {
@@ -72,13 +76,13 @@ function cycles(files: readonly HouseFile[], place: (path: string) => string | n
 }
 
 const ownPath = (path: string): string => path;
-/** `election`, `mutex` and so on; what lies in `src/protocols` itself serves all of them. */
+/** Returns a problem such as `election` or `mutex`. Files directly in `src/protocols` serve all problems. */
 const problemFolder = (path: string): string | null => /^src\/protocols\/([^/]+)\//.exec(path)?.[1] ?? null;
 
 const inProduct = code.filter(({ path }) => /^(src|studio|site|bench)\//.test(path) && !isTest(path));
 
 describe("imports", () => {
-  it("every part of the house has its arrows", () => {
+  it("every part has its arrows", () => {
     const parts = new Set(inProduct.map(({ path }) => partOf(path)));
     expect([...parts].filter((part) => mayImport[part] === undefined)).toEqual([]);
   });
@@ -102,16 +106,16 @@ describe("imports", () => {
     ["studio/src/a.ts", 'import { type B } from "../../src/cluster/b.ts";'],
     ["studio/src/a.svelte", '<script lang="ts">import { b } from "../../src/runtime/b.ts";</script><p>a</p>'],
     ["src/runtime/a.ts", 'import { b } from "../../bench/b.ts";'],
-  ])("%s: %s is refused", (path, text) => {
+  ])("%s: %s is rejected", (path, text) => {
     expect(againstTheArrows([{ path, text }])).toHaveLength(1);
   });
 
-  it("the studio may name the types of the cluster", () => {
+  it("the studio may import types of the cluster", () => {
     const text = 'import type { B } from "../../src/cluster/b.ts";';
     expect(againstTheArrows([{ path: "studio/src/a.ts", text }])).toEqual([]);
   });
 
-  it("no file imports itself by a detour, not even for types", () => {
+  it("no file imports itself indirectly, not even for types", () => {
     expect(cycles(inProduct, ownPath)).toEqual([]);
   });
 

@@ -1,4 +1,7 @@
-/** `npm ci` on any machine: the lockfile names every tool binary of every platform, and no registry. */
+/**
+ * Ensures that `npm ci` works on any machine: the lockfile contains every tool binary for every platform, and no
+ * registry address.
+ */
 import { describe, expect, it } from "vitest";
 import { house } from "./house.ts";
 
@@ -9,8 +12,8 @@ type Lockfile = {
 };
 
 /**
- * Optional dependencies without an entry: npm leaves them out when the registry at hand lacks the binaries of other
- * platforms, and then `npm ci` refuses its own lockfile. An entry with version, os and cpu mends it.
+ * Finds optional dependencies without an entry. npm leaves them out if its registry lacks the binaries of other
+ * platforms, and then `npm ci` rejects the lockfile. An entry with version, os and cpu fixes that.
  */
 function missing({ packages }: Lockfile): string[] {
   const locked = new Map(Object.entries(packages).map(([path, entry]) => [path.split("node_modules/").at(-1), entry]));
@@ -19,7 +22,7 @@ function missing({ packages }: Lockfile): string[] {
     .filter((name) => locked.get(name)?.version === undefined);
 }
 
-/** Whatever would be fetched from an address instead of from the registry that the user has chosen. */
+/** Finds dependencies with a fixed address instead of the registry that the user has configured. */
 function addresses(text: string): string[] {
   return [...text.matchAll(/"resolved":\s*"([^"]*)"/g)].map((match) => match[1] ?? "");
 }
@@ -35,7 +38,7 @@ describe("the lockfile", () => {
     expect(addresses(text)).toEqual([]);
   });
 
-  it("an absent entry and an address are refused", () => {
+  it("a missing entry and an address are rejected", () => {
     const tool = { version: "1.0.0", optionalDependencies: { "tool-linux": "1.0.0", "tool-mac": "1.0.0" } };
     const packages = { "": {}, "node_modules/tool": tool, "node_modules/tool-linux": { version: "1.0.0" } };
     expect(missing({ packages })).toEqual(["tool-mac"]);

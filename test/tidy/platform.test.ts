@@ -1,4 +1,7 @@
-/** A member takes time, timers, chance, network and disk from its `Platform`, so that it runs unchanged on a simulated one. */
+/**
+ * Ensures that a member takes time, timers, randomness, network and disk from its `Platform`, so that it runs unchanged
+ * on a simulated one.
+ */
 import { builtinModules } from "node:module";
 import { Visitor } from "vite";
 import { describe, expect, it } from "vitest";
@@ -12,7 +15,7 @@ const FORBIDDEN = new Set(
   "Date performance setTimeout setInterval setImmediate clearTimeout clearInterval process crypto fetch".split(" "),
 );
 
-/** What depends on its arguments alone, and on nothing around the process. */
+/** Functions that depend only on their arguments. */
 const PURE: Readonly<Record<string, readonly string[]>> = {
   "node:buffer": ["isAscii"],
   "node:crypto": ["createCipheriv", "createDecipheriv", "hkdfSync", "KeyObject", "sign", "verify"],
@@ -22,8 +25,8 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
   "node:zlib": ["crc32"],
 };
 
-/** Of a process on a network, and optional: members on a simulated platform have none. */
-const ADMIN_PAGES = "the admin pages and those of clients: HTTP for people and programs";
+/** Optional servers that need a network. Members on a simulated platform do not have them. */
+const ADMIN_PAGES = "the admin pages and the pages of clients: HTTP for people and programs";
 const FILES = "certificates and keys are files of a real machine: members on a simulated platform have none";
 const HOSTED = "host() runs on the real platform alone";
 const EXCEPTIONS: Readonly<Record<string, string>> = {
@@ -35,7 +38,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "src/cluster/services/member-pages.ts": ADMIN_PAGES,
   "src/cluster/services/sessions.ts": ADMIN_PAGES,
   "src/cluster/services/session-clock.ts": ADMIN_PAGES,
-  "src/runtime/docs-page.ts": "where the package lies is the same under any platform: a message names a page by it",
+  "src/runtime/docs-page.ts":
+    "the location of the package is the same under any platform: a message names a page by it",
   "src/runtime/log.ts": "createLog() is called before there is a member; join() gives its own log the platform's clock",
   "src/cluster/services/membership.ts": "the default log writes to stderr, and paths begin at the working directory",
 };
@@ -69,11 +73,11 @@ describe("above the platform", () => {
   const above = code.filter(({ path }) => ABOVE.test(path) && !path.startsWith(PLATFORM) && !isTest(path));
   const held = above.filter(({ path }) => EXCEPTIONS[path] === undefined);
 
-  it("nothing reads a clock, draws lots or opens a socket or a file by itself", () => {
+  it("no file reads a clock, draws random numbers or opens a socket or a file by itself", () => {
     expect(held.flatMap(bypasses)).toEqual([]);
   });
 
-  it("only join() names the real one", () => {
+  it("only join() names the real platform", () => {
     const naming = held.flatMap((file) =>
       importsOf(file)
         .map(({ specifier }) => targetOf(file.path, specifier) ?? "")
@@ -83,7 +87,7 @@ describe("above the platform", () => {
     expect(naming).toEqual([`src/cluster/join.ts imports ${PLATFORM}real.ts`]);
   });
 
-  it("what is excepted needs to be", () => {
+  it("every exception is needed", () => {
     const needless = Object.keys(EXCEPTIONS).filter((excepted) => {
       const file = above.find(({ path }) => path === excepted);
       return file === undefined || bypasses(file).length === 0;
@@ -104,7 +108,7 @@ describe("above the platform", () => {
     "const die = () => Math.random();",
     "process.nextTick(() => {});",
     "const late = AbortSignal.timeout(5);",
-  ])("%s is refused", (text) => {
+  ])("%s is rejected", (text) => {
     expect(bypasses({ path: "src/runtime/a.ts", text })).not.toEqual([]);
   });
 });

@@ -1,9 +1,12 @@
-/** What is private to a class is so at run time too: `#name`. TypeScript's `private` stands where it is faster, and for constructors. */
+/**
+ * Ensures that private members of a class are also private at run time: `#name`. TypeScript's `private` is allowed for
+ * constructors, and in files where it is faster.
+ */
 import { Visitor } from "vite";
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, lineAt, parsed } from "./house.ts";
 
-/** Where `#` was measured to cost: docs/decisions.md. */
+/** Files where `#` has a measured cost: docs/internals/decisions.md. */
 const INNER_LOOP = /^src\/sim\/(?:kernel|population|simulated-node|event-queue)\.ts$/;
 
 function privateIn(file: HouseFile): string[] {

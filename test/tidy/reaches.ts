@@ -1,8 +1,8 @@
-/** What a file takes from its surroundings by name, as an import rule cannot see. */
+/** Finds the global names that a file uses, which an import rule cannot see. */
 import { type ESTree, Visitor } from "vite";
 import { type HouseFile, lineAt, parsed } from "./house.ts";
 
-/** The names that a parameter or a declaration binds. */
+/** Returns the names that a parameter or a declaration binds. */
 function bound(pattern: ESTree.Node): string[] {
   switch (pattern.type) {
     case "Identifier":
@@ -20,17 +20,20 @@ function bound(pattern: ESTree.Node): string[] {
   }
 }
 
-/** Names that are only labels: `ctx.setTimer`, `{ process: 3 }`. */
+/** Nodes where a name is only a label, as in `ctx.setTimer` or `{ process: 3 }`. */
 type Labelled = { readonly computed: boolean; readonly key: { readonly start: number } };
 
 /**
- * Where a file reaches for what every program has at hand: one of these names, which it does not bind itself, or chance. `Math` by
- * itself counts too: it could be taken apart.
+ * Finds uses of a global name that the file does not declare itself, and of `Math.random`. `Math` as a value counts
+ * too, because it could be destructured.
  */
 export function reaches(file: HouseFile, forbidden: ReadonlySet<string>): string[] {
   const found: string[] = [];
   const labels = new Set<number>();
-  /** Names of the file's own, such as the textbook's `process`. The compiler, which knows scopes, refuses the global one. */
+  /**
+   * Names that the file declares, such as the textbook's `process`. The compiler, which knows scopes, rejects the
+   * global one.
+   */
   const own = new Set<string>();
   const bind = (...patterns: ESTree.Node[]): void => {
     for (const name of patterns.flatMap(bound)) own.add(name);

@@ -1,4 +1,4 @@
-/** What vitest.config.ts relies on, and what keeps tests from failing on a busy machine. */
+/** Checks rules that vitest.config.ts relies on, and rules that keep tests from failing on a busy machine. */
 import { type ESTree, Visitor } from "vite";
 import { describe, expect, it } from "vitest";
 import { type HouseFile, house, isTest, lineAt, parsed } from "./house.ts";
@@ -12,7 +12,7 @@ describe("vitest.config.ts knows", () => {
     expect(tagging.map(({ path }) => path)).toEqual(["test/protocols/sizes.ts"]);
   });
 
-  it("the helpers that count what their process has open, so their tests have a process of their own", () => {
+  it("the helpers that count open resources of their process, so that their tests run in a process of their own", () => {
     const counting = helpers.filter(
       ({ path, text }) => path !== SELF && /getActiveResourcesInfo|process\.memoryUsage/.test(text),
     );
@@ -21,26 +21,28 @@ describe("vitest.config.ts knows", () => {
 });
 
 const SELF = "test/tidy/test-rules.test.ts";
-/** Those in test/network are in the rule of vitest.config.ts; the other is a process that tests start. */
+/**
+ * The files in test/network are covered by the rule in vitest.config.ts. The other file is a process that tests start.
+ */
 const COUNTING = ["test/e2e/multicast-process.ts", "test/network/heap.ts", "test/network/open-handles.ts"];
 
 const NOTHING = "expects that nothing happens meanwhile: a stall makes the test weaker, and fails nothing";
 const DELAY = "the delay of a disk, a server or a user that the test plays";
 
-/** Files that may sleep for a fixed time, and why. */
+/** Files that may sleep for a fixed time, with the reason. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  "src/cluster/etcd/grpc-door.test.ts": "compares a count with that of 200 ms before, again and again",
+  "src/cluster/etcd/grpc-door.test.ts": "compares a count with the count 200 ms before, repeatedly",
   "src/cluster/local/trace-intake.test.ts": DELAY,
   "src/runtime/broadcast.test.ts": "a listener leaves at any moment",
   "src/runtime/journal/disk-journal.test.ts": NOTHING,
   "src/runtime/journal/rewriting.test.ts": DELAY,
   "src/runtime/transport/links.test.ts": NOTHING,
   "src/runtime/transport/udp-multicast.test.ts": NOTHING,
-  "test/docs/screenshots.ts": "takes photographs, and is no test",
+  "test/docs/screenshots.ts": "takes screenshots, and is not a test",
   "test/e2e/clients.test.ts": NOTHING,
   "test/e2e/joined-process.ts": DELAY,
   "test/e2e/liars.test.ts": "Byzantine nodes run for a while, and nothing is expected of that time",
-  "test/network/open-handles.test.ts": "a timer that is open, and never fires",
+  "test/network/open-handles.test.ts": "an open timer that never fires",
 };
 
 const isLiteral = (node: ESTree.Node | undefined): boolean =>
@@ -66,7 +68,7 @@ const RUNNERS = new Set([
   "describe",
 ]);
 
-/** Sleeps of a fixed time outside a loop that looks again, and deadlines in numbers. */
+/** Finds sleeps of a fixed time outside a polling loop, and numeric deadlines. */
 function lucky(file: HouseFile): string[] {
   const found: string[] = [];
   const isReal = /import \{[^}]*setTimeout as sleep[^}]*\} from "node:timers\/promises"/.test(file.text);
@@ -108,10 +110,10 @@ function lucky(file: HouseFile): string[] {
   return found;
 }
 
-describe("no test rests on how fast the machine is", () => {
+describe("no test depends on the speed of the machine", () => {
   const tests = modules.filter(({ path }) => isTest(path) || (path.startsWith("test/") && path !== "test/patience.ts"));
 
-  it("none sleeps for a fixed time and then expects something, or has a deadline that is not in test/patience.ts", () => {
+  it("no test sleeps for a fixed time before an expectation, or has a deadline that is not in test/patience.ts", () => {
     expect(tests.filter(({ path }) => EXCEPTIONS[path] === undefined).flatMap(lucky)).toEqual([]);
   });
 
@@ -128,7 +130,7 @@ describe("no test rests on how fast the machine is", () => {
     'test("is fast", { timeout: 1_000 }, () => {});',
     'test("is fast", () => {}, 1_000);',
     "await expect.poll(value, { timeout: 1_000 }).toBe(1);",
-  ])("refuses %s", (text) => {
+  ])("rejects %s", (text) => {
     expect(lucky({ path: "a.test.ts", text })).toHaveLength(1);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Words of the field, and one word for each thing. What grew otherwise is refused in identifiers, fields, flags, file names and
- * docs. A ratchet: where a word still stands, it may become rarer and not more frequent.
+ * Enforces terms of the field, and one term for each concept. Other terms are rejected in identifiers, fields, flags,
+ * file names and docs. The number of remaining uses of a term may only decrease.
  */
 import { statSync } from "node:fs";
 import { Visitor } from "vite";
@@ -9,13 +9,15 @@ import { code, type HouseFile, house, parsed } from "./house.ts";
 
 interface Word {
   readonly standard: string;
-  /** Of a whole word in an identifier or a field, in its parts: `wasToldTwice` has `was`, `told` and `twice`. */
+  /**
+   * Matches a whole word in an identifier or a field. `wasToldTwice` consists of the words `was`, `told` and `twice`.
+   */
   readonly inIdentifiers?: RegExp;
-  /** The same of fields that types declare, and so of JSON. */
+  /** Matches fields that types declare, and therefore fields of JSON. */
   readonly inFields?: RegExp;
-  /** Of any text: code, comments, docs. */
+  /** Matches any text: code, comments, docs. */
   readonly inTexts?: RegExp;
-  /** How often it still stands somewhere, and why. */
+  /** The number of remaining uses, and the reason. */
   readonly atMost?: number;
   readonly why?: string;
 }
@@ -77,7 +79,7 @@ const words: Readonly<Record<string, Word>> = {
     why: "ASKED of Raymond's paper; a record of journals that are there",
   },
   tell: {
-    standard: "command, or what is done",
+    standard: "command, or the verb of the action",
     inFields: /^tells?$/,
     inTexts: /^\s*- (?:\{ )?tell:/gm,
     atMost: 6,
@@ -114,7 +116,7 @@ const words: Readonly<Record<string, Word>> = {
     inTexts: />\s*(?:Tell|Hold|Follow|Pick nodes)\s*</g,
   },
   "in the book 6": { standard: "textbook: 6 messages", inTexts: /\bin the book \d/gi },
-  "done with it in the end": { standard: "every election terminates", inTexts: /\bdone with it in the end\b/gi },
+  eventually: { standard: "every election terminates", inTexts: /\bdone with it in the end\b/gi },
   "places, not events": { standard: "use a fixed set of names", inTexts: /\bplaces, not events\b/gi },
   "who never calls": {
     standard: "members that never call … are not candidates, but still vote",
@@ -165,9 +167,9 @@ const words: Readonly<Record<string, Word>> = {
   weather: { standard: "link conditions", inTexts: /\bweather\b/gi, inIdentifiers: /^weather$/ },
   nonsense: { standard: "validation", inTexts: /\bnonsense\b/gi, inIdentifiers: /^nonsense$/ },
   "laboratory form": { standard: "model", inTexts: /\blaboratory(?:'s)? forms?\b/gi },
-  whoever: { standard: "a subject that acts", inTexts: /\bwhoever\b/gi, atMost: 190, why: "prose that is left over" },
+  whoever: { standard: "a named actor", inTexts: /\bwhoever\b/gi, atMost: 190, why: "prose that is left over" },
   whom: {
-    standard: "a subject that acts",
+    standard: "a named actor",
     inTexts: /\bwhom\b/gi,
     atMost: 80,
     why: "prose that is left over; fields of the event log of the studio",
@@ -186,11 +188,11 @@ const words: Readonly<Record<string, Word>> = {
   },
 };
 
-const THIS_FILE = "test/tidy/vocabulary.test.ts"; // It quotes all that it refuses.
-/** What was so when it was written, and words of others. */
+const THIS_FILE = "test/tidy/vocabulary.test.ts"; // It quotes the terms that it rejects.
+/** Historical texts, and texts by others. */
 const elsewhere = /^(?:CHANGELOG\.md|package-lock\.json|node_modules|LICENSE)/;
 
-/** `wasToldTwice`, `was-told-twice` and `was_told_twice` alike. */
+/** Splits `wasToldTwice`, `was-told-twice` and `was_told_twice` into the same parts. */
 const partsOf = (name: string): string[] =>
   name
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
@@ -198,7 +200,7 @@ const partsOf = (name: string): string[] =>
     .split(/[^a-z0-9]+/)
     .filter((part) => part !== "");
 
-/** Names that a file gives or uses, its own among them, and the fields of the types that it declares. */
+/** Returns names that a file declares or uses, and the fields of the types that it declares. */
 function namesIn(file: HouseFile): { names: string[]; fields: string[] } {
   const names: string[] = [file.path.replace(/^.*\//, "")];
   const fields: string[] = [];
@@ -211,7 +213,7 @@ function namesIn(file: HouseFile): { names: string[]; fields: string[] } {
   return { names, fields };
 }
 
-/** How often each part of a name stands among `names`. */
+/** Counts how often each part of a name occurs in `names`. */
 function partsIn(names: readonly string[]): ReadonlyMap<string, number> {
   const times = new Map<string, number>();
   for (const part of names.flatMap(partsOf)) times.set(part, (times.get(part) ?? 0) + 1);
@@ -248,23 +250,23 @@ function tooMany(files: readonly HouseFile[]): string[] {
     const where = latest.slice(0, SHOWN).map(([path, times]) => `${path}: ${times}`);
     const others = latest.length > SHOWN ? `, and ${latest.length - SHOWN} files that were written before` : "";
     return [
-      `“${word}” stands ${sum} times, at most ${atMost} are left over: say ${standard} (${where.join(", ")}${others})`,
+      `“${word}” occurs ${sum} times, at most ${atMost} are allowed: use ${standard} (${where.join(", ")}${others})`,
     ];
   });
 }
 
-/** The file that added a word is most likely the one written last. */
+/** The number of files shown. The file that added a word is most likely the one modified last. */
 const SHOWN = 8;
 const writtenAt = (path: string): number => statSync(new URL(`../../${path}`, import.meta.url)).mtimeMs;
 
 describe("vocabulary", () => {
-  it("what grew otherwise becomes rarer", () => {
+  it("rejected terms become rarer", () => {
     const files = house.filter(({ path }) => path !== THIS_FILE && !elsewhere.test(path));
     expect(files.length).toBeGreaterThan(code.length);
     expect(tooMany(files)).toEqual([]);
   });
 
-  it("what is left over has a reason", () => {
+  it("every remaining use has a reason", () => {
     const unexplained = Object.entries(words).filter(([, { atMost = 0, why = "" }]) => atMost > 0 && why === "");
     expect(unexplained.map(([word]) => word)).toEqual([]);
   });
@@ -275,7 +277,7 @@ describe("vocabulary", () => {
     ["a flag in docs", { path: "docs/a.md", text: "coterie sim --story\n" }],
     ["a file name", { path: "src/core/lock-plea.ts", text: "" }],
     ["prose", { path: "docs/a.md", text: "the plea waits\n" }],
-  ])("%s is refused", (_what, file) => {
+  ])("%s is rejected", (_what, file) => {
     const report = counted([file]);
     expect([...report].flatMap(([word, places]) => (places.size > 0 ? [word] : []))).toHaveLength(1);
   });

@@ -1,13 +1,13 @@
-/** What must not be left lying in a file: unfinished work, silenced tests, and traces of one person's machine. */
+/** Rejects leftovers in files: unfinished work, silenced tests, and traces of one person's machine. */
 import { describe, expect, it } from "vitest";
 import { type HouseFile, house, lineAt } from "./house.ts";
 
-const THIS_FILE = "test/tidy/words.test.ts"; // It quotes all that it forbids.
+const THIS_FILE = "test/tidy/words.test.ts"; // It quotes the words that it rejects.
 
 const forbidden: readonly { readonly pattern: RegExp; readonly why: string }[] = [
   { pattern: /\b(?:TODO|FIXME|XXX|HACK)\b/g, why: "finish it, or describe it where work is planned" },
-  { pattern: /\bfor now\b/gi, why: "say until when, or what it takes" },
-  { pattern: /\bnot (?:yet )?implemented\b/gi, why: "what is not there is not offered" },
+  { pattern: /\bfor now\b/gi, why: "name the date or the condition" },
+  { pattern: /\bnot (?:yet )?implemented\b/gi, why: "do not offer something that does not exist" },
   { pattern: /\.only\(/g, why: "the other tests would not run" },
   {
     pattern: /\b(?:test|it|describe|suite)\.(?:skip|todo|fails)\(/g,
@@ -55,7 +55,7 @@ describe("words", () => {
     "cd /root",
     '"resolved": "https://registry.npmjs.org/zod"',
     "/** Random runs. @module-tag long */",
-  ])("%s is refused", (text) => {
+  ])("%s is rejected", (text) => {
     expect(leftovers({ path: "src/core/a.ts", text })).not.toEqual([]);
   });
 

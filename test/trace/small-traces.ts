@@ -42,7 +42,7 @@ export const receive = (at: number, node: NodeId, from: NodeId, id: string, type
   message: { type },
 });
 
-/** One of everything. */
+/** Contains every kind of entry. */
 export const everyKind: Trace = traceOf(
   [0, 1, 2],
   [
@@ -92,8 +92,8 @@ const delivers = (at: number, node: NodeId, id: string): TraceEntry => ({
 });
 
 /**
- * Six messages of one sender, the first of which is slow: its receiver holds back the others, more than there are rows for,
- * and crashes while it holds one for ever.
+ * Six messages from one sender. The first one is slow. Its receiver holds back the others, which are more than there
+ * are rows for, and crashes while it still holds one.
  */
 export const holdBack: Trace = traceOf(
   [0, 1],
@@ -126,7 +126,7 @@ export const holdBack: Trace = traceOf(
   { protocol: "fifo" },
 );
 
-/** A counterexample of the checker that repeats: time is counted in steps. */
+/** A repeating counterexample of the checker. Time is counted in steps. */
 export const lasso: Trace = traceOf(
   [0, 1, 2],
   [
@@ -147,8 +147,7 @@ export const lasso: Trace = traceOf(
     seed: null,
     violation: {
       property: "termination",
-      claim:
-        "every proposer decides in the end, whatever the others do, as long as a majority of acceptors is up and messages arrive",
+      claim: "every proposer eventually decides as long as a majority of acceptors is alive and messages arrive",
       loopFrom: 4,
     },
   },

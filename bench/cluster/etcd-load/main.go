@@ -1,4 +1,4 @@
-// The load of `coterie bench cluster` on etcd's API, by etcd's own client: so many clients, each with one request under way.
+// The load of `coterie bench cluster` on etcd's API with etcd's own client: several clients, each with one request in flight.
 // Prints one JSON object. Built against Debian's golang-etcd-server-dev, without modules.
 package main
 
@@ -30,7 +30,7 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// A session, its lock, and the end of both.
+// Creates a session, acquires its lock, and ends both.
 func lockOnce(ctx context.Context, client *clientv3.Client) error {
 	session, err := concurrency.NewSession(client, concurrency.WithTTL(10))
 	if err != nil {
@@ -46,7 +46,7 @@ func lockOnce(ctx context.Context, client *clientv3.Client) error {
 	return session.Close()
 }
 
-// Of each client: those of 256 fit into the 8 MiB that members of Coterie share, with their history.
+// Keys per client: with 256 clients, all keys and their history fit into the 8 MiB of Coterie's members.
 const keys = 20
 
 func main() {
@@ -57,7 +57,7 @@ func main() {
 	ms := flag.Int("ms", 1000, "for how long")
 	flag.Parse()
 
-	// A connection carries up to 32 clients: one alone is the bottleneck of many.
+	// One connection per 32 clients: a single connection would be the bottleneck.
 	clients := make([]*clientv3.Client, 1+(*inFlight-1)/32)
 	for at := range clients {
 		client, err := clientv3.New(clientv3.Config{Endpoints: []string{*endpoint}, DialTimeout: 5 * time.Second})

@@ -14,7 +14,7 @@ import { range } from "../../../test/protocols/sizes.ts";
 import { skeletonAlgorithm } from "../skeleton-algorithm.ts";
 
 describe("skeleton-algorithm: the worked example", () => {
-  it("1 is inside, 2 waits and enters after it", async () => {
+  it("node 2 waits while node 1 is inside, and enters after it", async () => {
     const { sim, story, moments } = stage(skeletonAlgorithm(), [0, 1, 2]);
     sim.command(1, use(1));
     sim.run(25);
@@ -29,8 +29,8 @@ describe("skeleton-algorithm: the worked example", () => {
   });
 });
 
-describe("skeleton-algorithm: what it costs", () => {
-  it.each(range(2, 64))("N = %i: as the formula says", (nodes) => {
+describe("skeleton-algorithm: cost", () => {
+  it.each(range(2, 64))("matches the formula for N = %i", (nodes) => {
     const { sim } = stage(skeletonAlgorithm(), range(0, nodes - 1));
     sim.command(nodes - 1, use(1));
     sim.run();
@@ -38,8 +38,8 @@ describe("skeleton-algorithm: what it costs", () => {
   });
 });
 
-describe("skeleton-algorithm: what it guarantees", () => {
-  it("ME1, ME2: any workloads, any delays: one at a time, everybody, and the tokens grow", () => {
+describe("skeleton-algorithm: guarantees", () => {
+  it("keeps ME1 and ME2 and growing tokens with random workloads and delays", () => {
     const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }));
     fc.assert(
       fc.property(fc.nat(), demand, (seed, wishes) => {
@@ -56,7 +56,7 @@ describe("skeleton-algorithm: what it guarantees", () => {
     );
   });
 
-  it("a message of no use changes nothing: a repeated grant, a command out of turn", () => {
+  it("ignores a repeated grant and a command out of turn", () => {
     const { sim } = stage(skeletonAlgorithm(), [0, 1, 2]);
     sim.command(1, use(1));
     sim.run(25);
@@ -75,22 +75,22 @@ describe("skeleton-algorithm: every run", () => {
   it.each([
     ["FIFO links", { network: "fifo" }, 130],
     ["links in any order", { network: "bag" }, 130],
-  ] as const)("of 3 nodes that enter once each keeps ME1 and ME2: %s", (_links, options, states) => {
+  ] as const)("of 3 nodes that enter once each keeps ME1 and ME2 on %s", (_links, options, states) => {
     expect(exploreUses(skeletonAlgorithm(), 3, 1, options)).toMatchObject({ verdict: "holds", states });
   });
 
-  it("with a crash of the coordinator: ME2 is violated", () => {
+  it("violates ME2 if the coordinator crashes", () => {
     expect(shortestViolation(skeletonAlgorithm(), { crashes: 1 })).toEqual(["ME2 liveness", ["0 crash", "1 command"]]);
   });
 
-  it("with a lost message: ME2 is violated", () => {
+  it("violates ME2 if a message is lost", () => {
     expect(shortestViolation(skeletonAlgorithm(), { losses: 1 })).toEqual([
       "ME2 liveness",
       ["1 command", "0 lose request from 1"],
     ]);
   });
 
-  it("with a coordinator that forgets what it granted: ME1 is violated", () => {
+  it("violates ME1 if the coordinator forgets its grants", () => {
     const forgetful = { crashes: 1, recoveries: 1 };
     const [property] = shortestViolation(skeletonAlgorithm(), {
       ...about(skeletonAlgorithm(), "ME1 safety"),

@@ -1,6 +1,6 @@
 /**
- * Exhaustive exploration, depth first: of the states found, the last is expanded next. It visits the same states as
- * breadth first and finds sooner what lies deep; its counterexamples are as long as they come.
+ * Exhaustive depth-first exploration: the most recently found state is expanded next. It visits the same states as a
+ * breadth-first search and finds deep violations sooner, but its counterexamples are not as short as possible.
  */
 import type { Property, StateProperty, Vocabulary } from "../../core/protocol.ts";
 import { failureProperty, type HandlerFailure } from "../../driver/handler-failure.ts";
@@ -26,9 +26,12 @@ const ASK_EVERY = 1 << 13;
 const DEFAULT_MAX_STATES = 100_000_000;
 
 /**
- * `depth` is that of the deepest state, `path` the way by which the search came to the violation.
+ * Explores depth first. `depth` is the depth of the deepest state, and `path` is the run on which the violation was
+ * found.
  *
- * @throws UsageError for what `explore` refuses.
+ * @example
+ * const { verdict } = exploreDepthFirst(systemFor({ protocol: "ricart-agrawala", nodes: [0, 1, 2] }));
+ * @throws UsageError in the same cases as `explore`
  */
 export function exploreDepthFirst<V extends Vocabulary>(options: ExploreOptions<V>): Exploration<V> {
   requireOptions("exploreDepthFirst", options, exploreRules);
@@ -50,12 +53,12 @@ class DepthFirst<V extends Vocabulary> implements Searched<V> {
   transitions = 0;
   depth = 0;
   violated: Property<V> | null = null;
-  /** Whether what is violated is a promise, by a run that stops. */
+  /** Whether the violated property concerns whole runs and is violated by a run that stops. */
   isLivenessBroken = false;
   failure: HandlerFailure | null = null;
-  /** Whether a bound on states or depth has left something out. */
+  /** Whether a bound on states or depth has excluded anything. */
   isCut = false;
-  /** The state that was found, or expanded, last. */
+  /** The state that was found or expanded most recently. */
   last = 0;
   readonly #maxStates: number;
   readonly #maxDepth: number;
@@ -104,7 +107,10 @@ class DepthFirst<V extends Vocabulary> implements Searched<V> {
     return { model, size: store.size, read, find: (sought) => store.find(sought), successors };
   }
 
-  /** Expands the state that was found last of those not expanded yet; false if there is none, or no need. */
+  /**
+   * Expands the most recently found state that has not been expanded. Returns false if there is none or the search is
+   * finished.
+   */
   expandNext(): boolean {
     const state = this.#open.pop();
     if (state === undefined || this.violated !== null || this.states >= this.#maxStates) return false;
@@ -138,7 +144,7 @@ class DepthFirst<V extends Vocabulary> implements Searched<V> {
     }
   }
 
-  /** The run by which a state was found. */
+  /** Returns the run on which a state was found. */
   path(state: number, toFailure = false): Taken<V>[] {
     const waypoints: Waypoint<V>[] = [];
     for (let at = state; at > 0; at = this.#parents.at(at)) waypoints.push({ tuple: this.#back(at, 0) as Int32Array });
@@ -151,13 +157,16 @@ class DepthFirst<V extends Vocabulary> implements Searched<V> {
     return this.violated !== null;
   };
 
-  /** Instead of visiting, at the greatest depth: what would be new is left out. */
+  /**
+   * Handles a successor beyond the maximum depth. Records whether the bound excludes a new state, but does not add the
+   * state.
+   */
   readonly #peek = (): boolean => {
     this.isCut ||= this.store.find(this.model.next) < 0;
     return this.isCut;
   };
 
-  /** Looks at a state, unless it is known. */
+  /** Evaluates a state, unless it is already known. */
   #look(from: number, tuple: Int32Array): void {
     const found = this.store.add(tuple);
     if (found < 0) return;
@@ -171,7 +180,9 @@ class DepthFirst<V extends Vocabulary> implements Searched<V> {
     for (const property of this.judge.foundIn(tuple)) this.reached.push({ property, state: found });
   }
 
-  /** The state so many moves before this one on the way by which it was found; null before the first. */
+  /**
+   * Returns the state this many moves before the given one, on the run that found it. Null if there were fewer moves.
+   */
   #back(state: number, moves: number): Int32Array | null {
     let at = state;
     for (let back = 0; back < moves && at >= 0; back++) at = this.#parents.at(at);

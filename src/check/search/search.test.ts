@@ -15,7 +15,7 @@ import { systemFor } from "../suite.ts";
 import { exploreDepthFirst } from "./dfs.ts";
 import { type WalkProgress, walk } from "./walks.ts";
 
-/** Bully where delays have no bound: known to end with two leaders. */
+/** Bully with unbounded delays, which can end with two leaders. */
 const hasty: ModelOptions<Bully> = {
   protocol: bully(),
   nodes: [0, 1, 2],
@@ -25,7 +25,7 @@ const hasty: ModelOptions<Bully> = {
 };
 
 const use = { type: "workload" as const, body: { type: "use" as const, entries: 1 } };
-/** A node that never comes back leaves the others waiting for its reply. */
+/** A setting where a node that never recovers leaves the others waiting for its reply. */
 const bereft: ModelOptions<MutexWithWorkload<RicartAgrawala>> = {
   protocol: mutexWithWorkload(ricartAgrawala),
   nodes: [0, 1, 2],
@@ -37,7 +37,7 @@ const bereft: ModelOptions<MutexWithWorkload<RicartAgrawala>> = {
 };
 const noStarvation = bereft.protocol.properties.filter(({ name }) => name === "ME2 no starvation");
 
-/** Each node draws a number, says it and adds what it hears, which may get lost or come twice. */
+/** Each node draws a number, sends it and adds the numbers it receives. Messages may be lost or duplicated. */
 type Adding = { state: { sum: number }; message: { type: "told"; number: number }; command: { type: "draw" } };
 const adding = (property: StateProperty<Adding>): ModelOptions<Adding> => ({
   protocol: {
@@ -74,7 +74,7 @@ const sums = (world: { alive: readonly number[]; state(node: number): { sum: num
   canonical(world.alive.map((node) => [node, world.state(node).sum]));
 
 describe.each(choices.strategy)("random search: %s", (strategy) => {
-  it("replays a run from its seed and number, whatever ran before", () => {
+  it("replays a run from its seed and number, regardless of earlier runs", () => {
     const found = walk({ ...hasty, strategy, seed: 5 });
     expect([found.verdict, found.property?.name]).toEqual(["violated", "E1 safety"]);
     const replayed = walk({ ...hasty, strategy, seed: 5, firstRun: found.violatingRun ?? -1, runs: 1 });
@@ -84,7 +84,7 @@ describe.each(choices.strategy)("random search: %s", (strategy) => {
     expect(new Set([canonical(found.path), ...others]).size).toBeGreaterThan(1);
   });
 
-  it("makes the runs that it is given the numbers of, and no other", () => {
+  it("makes exactly the runs whose numbers it is given", () => {
     const { violatingRun } = walk({ ...hasty, strategy, seed: 5 });
     const found = violatingRun ?? -1;
     const before = Array.from({ length: found }, (_, number) => number);
@@ -99,7 +99,7 @@ describe.each(choices.strategy)("random search: %s", (strategy) => {
     expect(new Replayer(hasty, property).replay(path)).toEqual(path);
   });
 
-  it("comes everywhere in the end, and nowhere else", () => {
+  it("eventually reaches every state of the exploration, and no other", () => {
     const visit = (seen: Set<string>): ModelOptions<Adding> =>
       adding({ name: "seen", claim: "", when: "always", holds: (world) => seen.add(sums(world)).size > 0 });
     const [all, some] = [new Set<string>(), new Set<string>()];
@@ -108,7 +108,7 @@ describe.each(choices.strategy)("random search: %s", (strategy) => {
     expect([...some].sort()).toEqual([...all].sort());
   });
 
-  it("sees that a run rests with a promise open", () => {
+  it("detects a run that stops with an open obligation", () => {
     const { verdict, property, loop, path } = walk({ ...bereft, strategy, seed: 1, properties: noStarvation });
     expect([verdict, property?.name, loop]).toEqual(["violated", "ME2 no starvation", path.length]);
     expect(path.map(({ move }) => move.kind)).toContain("crash");
@@ -117,7 +117,7 @@ describe.each(choices.strategy)("random search: %s", (strategy) => {
     );
   });
 
-  it("shows how what sometimes happens came about", () => {
+  it("shows a run to a `sometimes` property that came true", () => {
     const twice = { name: "twice", claim: "", when: "sometimes" as const };
     const options = adding({ ...twice, holds: ({ alive, state }) => alive.some((node) => state(node).sum === 20) });
     const { witnesses, verdict } = walk({ ...options, strategy, seed: 1 });
@@ -127,7 +127,7 @@ describe.each(choices.strategy)("random search: %s", (strategy) => {
     expect(witnesses[0]?.path.at(-1)?.states).toContainEqual({ sum: 20 });
   });
 
-  it("stops when it is told to, and never claims that a property holds", () => {
+  it("stops on request, and never claims that a property holds", () => {
     const stopped = walk({
       ...ringModel(5),
       strategy,
@@ -140,8 +140,8 @@ describe.each(choices.strategy)("random search: %s", (strategy) => {
   });
 });
 
-describe("a step that can end in more ways than anybody could go through", () => {
-  /** What each draws: four numbers of a hundred. */
+describe("a step with more outcomes than can be enumerated", () => {
+  /** Each node draws four numbers below 100. */
   const { protocol } = adding({ name: "small", claim: "", when: "always", holds: () => true });
   const drawing: ModelOptions<Adding> = {
     protocol: {
@@ -171,14 +171,14 @@ describe("a step that can end in more ways than anybody could go through", () =>
     return { found, result };
   };
 
-  it("is walked all the same, by ways that are drawn", () => {
+  it("can still be walked, by drawn outcomes", () => {
     const { found, result } = drawn(0, 30);
     expect(result.transitions).toBe(60);
     expect(result.handlerRuns).toBeLessThan(3_000);
     expect(new Set(found).size).toBeGreaterThan(30);
   });
 
-  it("a run depends on the seed and on its number alone, whatever was looked at before", () => {
+  it("a run depends only on the seed and on its number, not on earlier runs", () => {
     const [all, alone] = [drawn(0, 8), drawn(7, 1)];
     expect(all.found.slice(-alone.found.length)).toEqual(alone.found);
     expect(drawn(0, 8).found).toEqual(all.found);
@@ -186,11 +186,11 @@ describe("a step that can end in more ways than anybody could go through", () =>
 });
 
 describe("a random search within bounds", () => {
-  it.each(choices.strategy)("goes another way where a bound cuts one off: %s", (strategy) => {
+  it.each(choices.strategy)("takes another move if a bound excludes one: %s", (strategy) => {
     const calls = { ...hasty, begin: "idle", asks: () => [{ type: "call" as const }], maxInFlight: 3 } as const;
     const undecided: StateProperty<Bully> = {
       name: "undecided",
-      claim: "somebody knows no leader",
+      claim: "some node knows no leader",
       when: "always",
       holds: ({ alive, state }) => alive.some((node) => state(node).leader === null),
     };
@@ -204,7 +204,7 @@ describe("a random search within bounds", () => {
     expect(Math.max(...crowds)).toBeLessThanOrEqual(3);
   });
 
-  it.each(["runs", "firstRun", "stepsPerRun", "bugDepth"])("refuses %s that count nothing", (bound) => {
+  it.each(["runs", "firstRun", "stepsPerRun", "bugDepth"])("rejects %s that are not a count", (bound) => {
     const options = { ...hasty, strategy: "random" as const, seed: 1, [bound]: -1 };
     expect(() => walk(options)).toThrow(`expected ${bound} of walk() to be a whole number of 0 or more, got -1`);
   });
@@ -225,12 +225,12 @@ describe("depth-first search", () => {
         asks: () => [{ type: "call" }],
       } as const,
     ],
-  ])("visits what breadth-first search visits: %s", (_name, options) => {
+  ])("visits the same states as breadth-first search: %s", (_name, options) => {
     const [{ states, transitions }, deep] = [explore(options as never), exploreDepthFirst(options as never)];
     expect(deep).toMatchObject({ verdict: "holds", states, transitions });
   });
 
-  it("stops where memory is short, as breadth first does", () => {
+  it("stops when memory is short, like breadth first", () => {
     const options = systemFor({ protocol: "paxos", nodes: [0, 1, 2], initiators: [0, 1], timers: "quiet" });
     expect(exploreDepthFirst({ ...options, maxBytes: 1_000_000 }).verdict).toBe("unknown");
     expect(() => exploreDepthFirst({ ...options, maxBytes: -5 })).toThrow(
@@ -246,19 +246,19 @@ describe("depth-first search", () => {
     expect(path.length).toBeGreaterThanOrEqual(explore(hasty).path.length);
   });
 
-  it("sees that a run rests with a promise open", () => {
+  it("detects a run that stops with an open obligation", () => {
     const { property, loop, path } = exploreDepthFirst({ ...bereft, properties: noStarvation });
     expect([property?.name, loop]).toEqual(["ME2 no starvation", path.length]);
   });
 
-  it("a bound that is hit makes the verdict unknown, never a pass", () => {
+  it("reaching a bound makes the verdict unknown, never a pass", () => {
     const ring = ringModel(8) as unknown as ModelOptions<Bully>;
     expect(exploreDepthFirst({ ...ring, maxStates: 100 })).toMatchObject({ verdict: "unknown", states: 100 });
     expect(exploreDepthFirst({ ...ring, maxDepth: 10 })).toMatchObject({ verdict: "unknown", depth: 10 });
     expect(exploreDepthFirst({ ...ringModel(10), mayGoOn: () => false }).verdict).toBe("unknown");
   });
 
-  it("what sometimes happens is shown, and what never does is a violation", () => {
+  it("a `sometimes` property that comes true has a run, and one that never does is violated", () => {
     const happens = (sum: number): ModelOptions<Adding> => {
       const holds: StateProperty<Adding>["holds"] = ({ alive, state }) => alive.some((node) => state(node).sum === sum);
       return adding({ name: `a sum of ${sum}`, claim: "", when: "sometimes", holds });

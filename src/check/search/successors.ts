@@ -1,28 +1,32 @@
 /**
- * What may happen next in a state, each move with a number that depends on what happens and not on the order in which
- * the model lists it: a strategy that goes by these numbers makes the same run of the same seed whatever ran before.
- * Handlers run for the move that is taken alone.
+ * The possible moves in a state. A move's identity depends only on the move itself, not on its position in the model's
+ * list. A strategy that uses identities therefore produces the same run for the same seed, regardless of earlier runs.
+ * Only the handler of the chosen move runs.
  */
 import { hash } from "../../core/plain.ts";
 import type { NodeId, Vocabulary } from "../../core/protocol.ts";
 import type { Outcome } from "../local-steps.ts";
 import type { Model, Move } from "../model.ts";
 
-/** One way in which a move can end; several where the handler chooses. */
+/** One outcome of a move. There are several if its handler makes choices. */
 export interface Way<V extends Vocabulary> {
   readonly tuple: Int32Array;
   readonly outcome: Outcome<V> | null;
 }
 
+/** Collects the possible moves in a state, for a random strategy. */
 export class Successors<V extends Vocabulary> {
   readonly #model: Model<V>;
   count = 0;
   readonly moves: Move<V>[] = [];
-  /** 32 bits each. */
+  /** The identities of the moves, 32 bits each. */
   readonly identities: number[] = [];
-  /** Whether something is bound to happen: anything but a fault and a recovery, what bounds cut off included. */
+  /**
+   * Whether the run cannot stop here because some move other than a fault or recovery is possible, including moves that
+   * bounds cut off.
+   */
   isBound = false;
-  /** Where each stands in the model's own order. */
+  /** The index of each move in the model's own order. */
   readonly #places: number[] = [];
   #tuple: Int32Array = new Int32Array(0);
   readonly #contents = new WeakMap<object, number>();
@@ -32,7 +36,7 @@ export class Successors<V extends Vocabulary> {
     this.#model = model;
   }
 
-  /** Looks at a state, which must stay as it is until the next is looked at. */
+  /** Lists the moves in a state, which must not change until the next call. */
   gather(tuple: Int32Array): void {
     const model = this.#model;
     this.#tuple = tuple;
@@ -45,7 +49,7 @@ export class Successors<V extends Vocabulary> {
     model.isCut ||= wasCut;
   }
 
-  /** The ways in which a move can end. None if a bound cuts it off. */
+  /** Returns the outcomes of a move. Empty if a bound cuts it off. */
   waysOf(at: number): Way<V>[] {
     const ways: Way<V>[] = [];
     const place = this.#places[at];
@@ -62,7 +66,7 @@ export class Successors<V extends Vocabulary> {
     return ways;
   }
 
-  /** Takes a move from the list; another gets its number. */
+  /** Removes a move from the list. Another move takes its index. */
   drop(at: number): void {
     this.count -= 1;
     for (const column of [this.moves, this.identities, this.#places] as unknown[][]) column[at] = column[this.count];
@@ -89,7 +93,10 @@ export class Successors<V extends Vocabulary> {
     return "timer" in move ? mix(who, this.#wordOf(move.timer)) : who;
   }
 
-  /** Messages and commands are remembered by the model, so equal ones are one object mostly, and hashed once. */
+  /**
+   * Returns the hash of a content. The model caches messages and commands, so equal contents are usually the same
+   * object and are hashed once.
+   */
   #contentOf(content: object): number {
     let known = this.#contents.get(content);
     if (known === undefined) {
@@ -111,11 +118,13 @@ export class Successors<V extends Vocabulary> {
 
 const nothing = (): boolean => false;
 
-/** What nobody has to do for things to go on, and what has a budget. A recovery goes on. */
+/**
+ * Whether a move is a fault: a move that has a budget and is not needed for progress. A recovery counts as progress.
+ */
 export const isFault = ({ kind, crashesWithinStep = false }: { kind: string; crashesWithinStep?: boolean }): boolean =>
   crashesWithinStep || kind === "crash" || kind === "lose" || kind === "duplicate";
 
-/** 32 bits that depend on both (the finalizer of MurmurHash3). */
+/** Returns 32 bits that depend on both numbers (the MurmurHash3 finalizer). */
 export function mix(a: number, b: number): number {
   let mixed = Math.imul(a ^ 0x9e3779b9, 0x85ebca6b) ^ b;
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);

@@ -1,6 +1,7 @@
 /**
- * Random search: runs of the same model that exploration takes apart, one after the other, where there are too many
- * states to visit all. It finds violations and proves nothing. A run depends on the seed and on its number alone.
+ * Random search, for systems with too many states to visit them all. It performs random runs, one after another, in the
+ * same model that exploration uses. It can find violations but proves nothing. A run depends only on the seed and the
+ * run's number.
  */
 import type { NodeId, Property, Vocabulary } from "../../core/protocol.ts";
 import { type Random, random } from "../../core/random.ts";
@@ -16,46 +17,68 @@ import { Judge } from "../properties.ts";
 import { type Reach, reachTogether } from "../reach.ts";
 import { isFault, mix, Successors, type Way } from "./successors.ts";
 
-/** `counters` and `rounds` of the model are left aside: they make states equal, and a run compares none. */
+/**
+ * Options of `walk`. The model's `counters` and `rounds` are ignored, because they serve only to merge states, and
+ * random runs do not compare states.
+ */
 export interface WalkOptions<V extends Vocabulary> extends ModelOptions<V> {
+  /** How the next move is chosen: `random`, `pct` or `swarm`. */
   readonly strategy: Strategy;
+  /** The seed of the random choices. Equal seeds and options give equal runs. */
   readonly seed: number;
-  /** How many runs. 10,000 by default. */
+  /** The number of runs. Default: 10,000. */
   readonly runs?: number;
-  /** The number of the first run, from 0: with `runs` 1, what replays that one. */
+  /** The number of the first run, starting from 0. With `runs: 1`, only that run is performed, to replay it. */
   readonly firstRun?: number;
-  /** The numbers of the runs to make, instead of `runs` from `firstRun` on: searches that share a seed may share them out. */
+  /**
+   * The numbers of the runs to perform, instead of `runs` consecutive numbers starting at `firstRun`. Searches with the
+   * same seed can divide the numbers among themselves.
+   */
   readonly numbers?: Iterable<number>;
-  /** How many moves one run makes at most. 500 by default. */
+  /** The maximum number of moves in one run. Default: 500. */
   readonly stepsPerRun?: number;
-  /** For `pct`: how many orderings between events a bug may need. 3 by default. */
+  /** For `pct`, the number of ordering constraints between events that it takes to trigger a bug. Default: 3. */
   readonly bugDepth?: number;
-  /** Asked after every run; false ends the search. */
+  /** Called after every run. Return false to stop the search. */
   readonly mayGoOn?: (progress: WalkProgress) => boolean;
 }
 
+/** The progress of a random search. */
 export interface WalkProgress extends Progress {
+  /** The number of completed runs. */
   readonly runs: number;
 }
 
 /**
- * `states` counts visits, a state as often as it is met; `transitions` counts moves; `depth`, those of the longest run.
- * The path is not a shortest one: `shrink` makes it short.
+ * The result of a random search. `states` counts visits, including repeated visits to a state; `transitions` counts
+ * moves; `depth` is the length of the longest run. The path may be longer than necessary; use `shrink` to shorten it.
  */
 export interface WalkResult<V extends Vocabulary> extends Exploration<V>, WalkProgress {
+  /** The verdict. It is never `holds`, because random runs prove nothing. */
   readonly verdict: "violated" | "unknown";
-  /** The number of the run that ends in the violation. */
+  /** The number of the run that ends in the violation. Null if no run does. */
   readonly violatingRun: number | null;
 }
 
-/** What bounds an exploration is left aside, so that one system serves both. */
+/**
+ * The rules for the options. The bounds of an exploration are accepted but ignored, so one set of options works for
+ * both.
+ */
 const rules: Rules<WalkOptions<Vocabulary> & ExploreOptions<Vocabulary>> = {
   ...exploreRules,
   strategy: needed(walkRules.strategy),
   seed: needed(walkRules.seed),
 };
 
-/** @throws UsageError for an option that cannot be. */
+/**
+ * Performs random runs until one violates a property.
+ *
+ * @returns the violation, if a run found one
+ * @example
+ * const system = systemFor({ protocol: "raft", variant: "lecture", nodes: [0, 1, 2], crashes: 1, recoveries: 1 });
+ * const { verdict, violatingRun } = walk({ ...system, strategy: "pct", seed: 1 });
+ * @throws UsageError if an option is invalid
+ */
 export function walk<V extends Vocabulary>(options: WalkOptions<V>): WalkResult<V> {
   requireOptions("walk", options, rules);
   const { runs = 10_000, firstRun = 0, mayGoOn = () => true } = options;
@@ -102,27 +125,30 @@ function* range(from: number, to: number): Iterable<number> {
   for (let number = from; number < to; number++) yield number;
 }
 
-/** Once a model remembers so many local states and contents of links, another begins to learn anew. */
+/** The maximum number of cached local states and contents. A model that exceeds it is replaced with a new one. */
 const MAX_REMEMBERED = 100_000;
 
-/** A liar that may say anything to anybody has more ways to end a step than a run could ever tell apart. */
+/**
+ * The maximum number of outcomes of a step. A Byzantine node that may send anything to any node has steps with more
+ * outcomes than a run could ever use.
+ */
 const MAX_OUTCOMES = 256;
 
 class Walker<V extends Vocabulary> {
   readonly #options: WalkOptions<V>;
   readonly model: Model<V>;
-  /** Of this walker's runs. */
+  /** The witnesses found by this walker's runs. */
   readonly witnesses: Witness<V>[] = [];
-  /** The number of moves of the last run. */
+  /** The number of moves in the last run. */
   length = 0;
-  /** A handler that threw in the last move. */
+  /** The failure, if a handler threw in the last move. Otherwise null. */
   failure: HandlerFailure | null = null;
   readonly #judge: Judge<V>;
   readonly #steps: number;
   readonly #successors: Successors<V>;
   readonly #moves: Move<V>[] = [];
   readonly #outcomes: (Outcome<V> | null)[] = [];
-  /** The states of the last run, the first among them. */
+  /** The states in the last run, including the initial state. */
   readonly #states: Int32Array[] = [];
 
   constructor(options: WalkOptions<V>) {
@@ -135,7 +161,7 @@ class Walker<V extends Vocabulary> {
     this.#states.push(this.model.initial());
   }
 
-  /** Makes one run, to where something is violated, nothing is left to happen, or it has taken all its steps. */
+  /** Performs one run, until a property is violated, no move is possible, or the maximum number of moves is reached. */
   run(number: number): Property<V> | null {
     const successors = this.#successors;
     const { strategy, seed, bugDepth = 3 } = this.#options;
@@ -146,7 +172,7 @@ class Walker<V extends Vocabulary> {
     let violated = this.#look();
     while (violated === null && this.length < this.#steps) {
       successors.gather(this.#state(this.length));
-      // Nothing but faults: it may rest here for ever.
+      // Only faults are possible, so the run may stay in this state forever.
       if (!successors.isBound) violated = this.#judge.brokenBy((moves) => this.#states[this.length - moves] ?? null);
       if (violated !== null || !this.#takeOne(pick, endings)) return violated;
       violated = this.failure === null ? this.#look() : failureProperty(this.failure);
@@ -154,7 +180,7 @@ class Walker<V extends Vocabulary> {
     return violated;
   }
 
-  /** Local states and contents are numbered as they come. */
+  /** Whether the model should be replaced. Its local states and contents are numbered in the order of discovery. */
   get isFull(): boolean {
     return this.#state(this.length).some((number) => number > MAX_REMEMBERED);
   }
@@ -171,7 +197,7 @@ class Walker<V extends Vocabulary> {
     return this.#judge.violatedBy(state);
   }
 
-  /** Makes the move that is picked, or another if bounds cut that one off. False if there is none. */
+  /** Takes the picked move, or a different one if bounds exclude it. Returns false if no move is possible. */
   #takeOne(pick: Picker<V>, endings: Random): boolean {
     const successors = this.#successors;
     for (;;) {
@@ -191,7 +217,9 @@ class Walker<V extends Vocabulary> {
     }
   }
 
-  /** The ways in which a move can end. One that leaves the state as it is, if its handler throws. */
+  /**
+   * Returns the outcomes of a move. If its handler throws, there is a single outcome, which leaves the state unchanged.
+   */
   #waysOf(at: number): Way<V>[] {
     try {
       return this.#successors.waysOf(at);
@@ -207,21 +235,25 @@ class Walker<V extends Vocabulary> {
   }
 }
 
+/** How a random run chooses its next move. */
 export type Strategy = (typeof choices.strategy)[number];
 
-/** One run's way of picking: which successor comes next, or −1 to end the run. */
+/** A strategy for one run. Returns the index of the next move, or −1 to end the run. */
 export type Picker<V extends Vocabulary> = (successors: Successors<V>, step: number) => number;
 
+/** The fixed data for one random run. */
 export interface Plan<V extends Vocabulary> {
   readonly options: ModelOptions<V>;
   readonly chance: Random;
-  /** The most steps that the run may take. */
   readonly steps: number;
-  /** PCT: how many orderings between events a bug may need; one less changes of priority per run. */
+  /**
+   * For PCT, the number of ordering constraints between events that it takes to trigger a bug. A run changes priorities
+   * one time fewer.
+   */
   readonly bugDepth: number;
 }
 
-/** Every successor is as likely as every other. */
+/** Returns a picker that picks all moves with equal probability. */
 function uniform<V extends Vocabulary>({ chance }: Plan<V>): Picker<V> {
   const order = chance.stream("order");
   return (successors) => {
@@ -231,10 +263,11 @@ function uniform<V extends Vocabulary>({ chance }: Plan<V>): Picker<V> {
 }
 
 /**
- * Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi & Nagarakatte, ASPLOS 2010) for messages: every link
- * and every node's own steps are a chain with a random priority, the chain with the highest goes on, and at `bugDepth` − 1
- * random steps the one that would go on falls below all others. Faults strike at random steps. How long the run is
- * thought to be is drawn too; past that it goes on at random, so that no timer that is always set starves the rest.
+ * Implements probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi & Nagarakatte, ASPLOS 2010) for
+ * messages. Each link is a chain with a random priority, and so are each node's own steps. The chain with the highest
+ * priority continues, and at `bugDepth` − 1 random steps it falls below all others. Faults happen at random steps. The
+ * assumed length of the run is random as well. Beyond that length, moves are picked uniformly, so that a timer that is
+ * always armed does not starve the rest.
  */
 function pct<V extends Vocabulary>(plan: Plan<V>): Picker<V> {
   const { options, chance, steps, bugDepth } = plan;
@@ -244,7 +277,7 @@ function pct<V extends Vocabulary>(plan: Plan<V>): Picker<V> {
   const changes = new Set(Array.from({ length: bugDepth - 1 }, () => draws.below(horizon)));
   const faultCount = (options.crashes ?? 0) + (options.losses ?? 0) + (options.duplications ?? 0);
   const faults = new Set(Array.from({ length: Math.min(faultCount, horizon) }, () => draws.below(horizon)));
-  /** The lowered chains, the lowest last. */
+  /** The lowered chains, from highest to lowest. */
   const fallen: number[] = [];
   const within = chance.stream("order");
   const after = uniform(plan);
@@ -264,7 +297,7 @@ function pct<V extends Vocabulary>(plan: Plan<V>): Picker<V> {
     if (faults.delete(step)) {
       const struck = pick(true);
       if (struck >= 0) return struck;
-      faults.add(step + 1); // Nothing to strike at yet.
+      faults.add(step + 1); // No fault is possible yet.
     }
     const next = pick(false);
     if (next < 0 || !changes.delete(step)) return next;
@@ -274,9 +307,9 @@ function pct<V extends Vocabulary>(plan: Plan<V>): Picker<V> {
 }
 
 /**
- * Swarm testing (Groce, Zhang, Eide, Chen & Regehr, ISSTA 2012): every run draws which kinds of faults there are, and
- * which nodes, links, timers and commands are in a hurry or take their time. Runs that lack something go where runs that
- * have everything hardly ever do.
+ * Implements swarm testing (Groce, Zhang, Eide, Chen & Regehr, ISSTA 2012). Each run draws which kinds of faults occur,
+ * and which nodes, links, timers and commands are fast or slow. Runs without some features reach states that runs with
+ * all features rarely reach.
  */
 function swarm<V extends Vocabulary>({ chance }: Plan<V>): Picker<V> {
   const plan = chance.stream("plan").bits();
@@ -294,7 +327,8 @@ function swarm<V extends Vocabulary>({ chance }: Plan<V>): Picker<V> {
     const draw = order.bits();
     return best(successors, (at) => {
       const weight = weightOf(successors.moves[at] as Move<V>);
-      // The lowest of exponential waiting times at these rates: each wins with a probability in proportion to its weight.
+      // Draw an exponential waiting time for each move and pick the move with the lowest one: each move then wins with
+      // a probability proportional to its weight.
       return weight === 0
         ? Number.NEGATIVE_INFINITY
         : Math.log((mix(draw, successors.identities[at] as number) + 1) / 2 ** 32) / weight;
@@ -313,11 +347,11 @@ const pickers: { readonly [S in Strategy]: <V extends Vocabulary>(plan: Plan<V>)
   swarm,
 };
 
-/** A link, or the steps that a node takes of its own. */
+/** Returns the chain that a move belongs to: a link, or a node's own steps. */
 const chainOf = (move: { kind: string; node: NodeId; from?: NodeId }): number =>
   move.kind === "receive" ? mix(move.from as NodeId, move.node) : mix(-1, move.node);
 
-/** The index of the highest score; −1 if all are −∞. */
+/** Returns the index with the highest score. −1 if all scores are −∞. */
 function best<V extends Vocabulary>({ count }: Successors<V>, score: (at: number) => number): number {
   let found = -1;
   let highest = Number.NEGATIVE_INFINITY;

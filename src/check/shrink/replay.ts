@@ -1,4 +1,4 @@
-/** Takes a list of moves through the model, leaving out what is not possible, to see whether a property is violated. */
+/** Replays a list of moves in the model, skipping impossible ones, to find out whether a property is violated. */
 import { canonical } from "../../core/plain.ts";
 import type { NodeId, Property, Tagged, Vocabulary } from "../../core/protocol.ts";
 import { bodyOf } from "../../core/wrapping.ts";
@@ -10,15 +10,16 @@ import { Judge } from "../properties.ts";
 import { Successors, type Way } from "../search/successors.ts";
 import { StateStore } from "../state-store.ts";
 
+/** Replays lists of moves in one model. */
 export class Replayer<V extends Vocabulary> {
   readonly #property: Property<V>;
   readonly model: Model<V>;
-  /** How many lists of moves have been tried. */
+  /** The number of lists of moves that have been replayed. */
   replays = 0;
   readonly #judge: Judge<V>;
   readonly #successors: Successors<V>;
   readonly #states: Int32Array[] = [];
-  /** The handler that is to throw at the end of a run, for the violation that a failure is. Null otherwise. */
+  /** If the violation is a failure, the handler that must throw at the end of a run. Otherwise null. */
   readonly #failing: string | null;
 
   constructor(options: ModelOptions<V>, property: Property<V>) {
@@ -31,7 +32,7 @@ export class Replayer<V extends Vocabulary> {
     this.model.leavesOutFailures = this.#failing === null;
   }
 
-  /** The moves that were possible, up to the violation; null if there was none. */
+  /** Returns the moves that were possible, up to the violation. Null if no violation occurred. */
   replay(wanted: readonly Wanted<V>[]): Taken<V>[] | null {
     this.replays += 1;
     const path: Taken<V>[] = [];
@@ -52,7 +53,7 @@ export class Replayer<V extends Vocabulary> {
     return this.#isViolated(path.length) ? path : null;
   }
 
-  /** `failed`: the handler throws that is to throw. */
+  /** Returns the outcomes of a move. `failed`: the expected handler threw. */
   #waysOf(at: number): Way<V>[] | "failed" {
     try {
       return this.#successors.waysOf(at);
@@ -63,8 +64,9 @@ export class Replayer<V extends Vocabulary> {
   }
 
   /**
-   * A run that goes with the first `kept` moves of a path and then, in the fewest moves, to a violation; null if there is
-   * none with less than `path.length` moves within so many states, or the property is about runs as a whole.
+   * Returns a run that makes the first `kept` moves of a path and then reaches a violation in as few moves as possible.
+   * Null if there is none with fewer than `path.length` moves within `maxStates` states, or if the property concerns
+   * whole runs.
    */
   detour(path: readonly Wanted<V>[], kept: number, maxStates: number): Taken<V>[] | null {
     const { when } = this.#property;
@@ -88,8 +90,8 @@ export class Replayer<V extends Vocabulary> {
 }
 
 /**
- * The move that comes closest to a wanted one: the same content if there is such a move, or else a message or command of
- * the same type that says something else. −1 if nothing comes close.
+ * Returns the move closest to the wanted one: one with equal content, or failing that, one that differs only in the
+ * content of a message or command of the same type. −1 if there is none.
  */
 function closest<V extends Vocabulary>(successors: Successors<V>, { move }: Wanted<V>): number {
   let found = -1;
@@ -103,7 +105,7 @@ function closest<V extends Vocabulary>(successors: Successors<V>, { move }: Want
   return found;
 }
 
-/** The way in which the choices fell as wanted and a crash struck where it should, or else the first. */
+/** Returns the outcome with the wanted choices and the wanted crash. If there is none, returns the first. */
 function closestWay<V extends Vocabulary>(
   ways: readonly Way<V>[],
   { move, choices, sends }: Wanted<V>,
@@ -114,7 +116,7 @@ function closestWay<V extends Vocabulary>(
   return struck.find(({ outcome }) => canonical(outcome?.choices ?? []) === chosen) ?? struck[0] ?? ways[0];
 }
 
-/** Whether two moves differ in what a message or command says at most. */
+/** Whether two moves differ at most in the content of a message or command. */
 function isAlike<V extends Vocabulary>(a: Move<V>, b: Move<V>): boolean {
   if (a.kind !== b.kind || a.node !== b.node || senderOf(a) !== senderOf(b)) return false;
   if (a.crashesWithinStep !== b.crashesWithinStep) return false;
@@ -127,24 +129,24 @@ const senderOf = <V extends Vocabulary>(move: Move<V>): NodeId | null => ("from"
 const contentOf = <V extends Vocabulary>(move: Move<V>): Tagged | null =>
   "message" in move ? move.message : "command" in move ? move.command : null;
 
-/** What a part of an assembly says has its own type inside. */
+/** Returns the type of a content. For content from a part of an assembly, this includes the inner type. */
 function typeOf(content: Tagged | null): string {
   return content === null ? "" : `${content.type} ${bodyOf(content)?.type ?? ""}`;
 }
 
-/** A move to be made, how the handler's choices fell, and how much was sent, where that is known and makes a difference. */
+/** A move to make, with the handler's choices and, if known and relevant, the number of sends. */
 export type Wanted<V extends Vocabulary> = Pick<Taken<V>, "move" | "choices"> & {
   readonly sends?: { readonly length: number };
 };
 
+/** Bounds on the search for a shorter path to the violation. */
 export interface ShortcutOptions {
-  /** The most moves of the way. */
   readonly maxMoves: number;
-  /** After so many states the search is given up. */
+  /** The maximum number of states. The search is abandoned when it reaches them. */
   readonly maxStates: number;
 }
 
-/** The least moves from a state to one that is wanted; null if there is none within the bounds. */
+/** Returns a shortest sequence of moves from a state to a goal. Null if there is none within the bounds. */
 function shortcut<V extends Vocabulary>(
   model: Model<V>,
   from: Int32Array,

@@ -17,7 +17,7 @@ import { Replayer } from "./replay.ts";
 import { causallyOrdered, shrink } from "./shrink.ts";
 import { modelOf, movesOf, shrinkTrace } from "./trace.ts";
 
-/** Bully where delays have no bound: known to end with two leaders. */
+/** Bully with unbounded delays, which can end with two leaders. */
 const hasty: ModelOptions<Bully> = {
   protocol: bully(),
   nodes: [0, 1, 2],
@@ -32,7 +32,7 @@ const safety = bully().properties.filter(({ name }) => name === "E1 safety");
 const shortest = explore({ ...hasty, properties: safety }).path.length;
 
 describe("shrinking a run of a search", () => {
-  it("ends with a run of the model that violates the same property, at most half as long again as the shortest", () => {
+  it("ends with a run of the model that violates the same property, at most 50 % longer than the shortest", () => {
     fc.assert(
       fc.property(fc.integer(), fc.constantFrom(...choices.strategy), (seed, strategy) => {
         const found = walk({ ...hasty, strategy, seed, properties: safety });
@@ -52,7 +52,7 @@ describe("shrinking a run of a search", () => {
     );
   });
 
-  it("follows a message that says something else, once what it depends on is left out", () => {
+  it("follows a message with different content, after its causes have been removed", () => {
     const use = { type: "workload" as const, body: { type: "use" as const, entries: 2 } };
     const protocol = mutexWithWorkload(ricartAgrawala);
     const options = { protocol, nodes: [0, 1, 2], network: "fifo", timers: "free", begin: "idle" } as const;
@@ -62,7 +62,7 @@ describe("shrinking a run of a search", () => {
       when: "always",
       holds: ({ state }) => (state(2) as { workload: { doing: string } }).workload.doing !== "inside",
     };
-    // Two entries of another before it: the clocks are far on, and every stamp is another one without them.
+    // A different node enters twice first, so the clocks have advanced. Without these entries, every timestamp differs.
     const model = { ...options, asks: () => [use], properties: [inside as never] };
     const found = walk({ ...model, strategy: "random", seed: 2 });
     const shrunk = shrink(model, found.path, inside as never);
@@ -76,7 +76,7 @@ describe("shrinking a run of a search", () => {
     ]);
   });
 
-  it("does no more than it may, and says what it has", () => {
+  it("respects its limits, and returns the best run so far", () => {
     const found = walk({ ...hasty, strategy: "random", seed: 3, properties: safety });
     const property = safety[0]!;
     const heard: number[] = [];
@@ -87,13 +87,13 @@ describe("shrinking a run of a search", () => {
     expect(stopped?.replays).toBeLessThan(70);
   });
 
-  it("a run that violates nothing is nothing to shrink", () => {
+  it("rejects a run that violates nothing", () => {
     expect(shrink(hasty, [], safety[0]!)).toBeNull();
   });
 });
 
 describe("causal order", () => {
-  it("keeps every node's own order and every message behind its sending", () => {
+  it("keeps every node's own order and every message after its sending", () => {
     const { path } = walk({ ...hasty, strategy: "random", seed: 4, properties: safety });
     const ordered = causallyOrdered(path);
     const own = (run: typeof path, node: NodeId) => run.filter(({ move }) => move.node === node);
@@ -115,7 +115,7 @@ interface Deed {
   readonly what: "command" | "crash" | "start" | "cut" | "heal";
 }
 
-/** Any run: commands, crashes, recoveries, cuts at any time. */
+/** Arbitrary runs: commands, crashes, recoveries and cuts at any time. */
 const deeds: fc.Arbitrary<Deed[]> = fc.array(
   fc.record({
     at: fc.nat(300),
@@ -146,7 +146,7 @@ function simulated({ protocol, nodes, command, link = {} }: Story, seed: number,
   return { entries, ids, last };
 }
 
-/** Whether a message reached a node that was down when it was sent: in the model such a message is lost. */
+/** Returns whether a message reached a node that was down when it was sent. In the model such a message is lost. */
 function outlivesCrash(entries: readonly TraceEntry<Vocabulary>[]): boolean {
   const down = new Set<NodeId>();
   const toNobody = new Set<string>();
@@ -183,7 +183,7 @@ const stories: readonly (readonly [string, Story])[] = [
 ];
 
 describe("a trace of the simulator as a run of the model", () => {
-  it.each(stories)("comes to where the simulator came: %s", (_name, story) => {
+  it.each(stories)("reaches the state that the simulator reached: %s", (_name, story) => {
     fc.assert(
       fc.property(fc.nat(), deeds, (seed, script) => {
         const { entries, ids, last } = simulated(story, seed, script);
@@ -191,21 +191,21 @@ describe("a trace of the simulator as a run of the model", () => {
         const moves = movesOf(entries);
         const elsewhere: StateProperty<Vocabulary> = {
           name: "elsewhere",
-          claim: "the states are not those in which the simulation ended",
+          claim: "the states differ from the final states of the simulation",
           when: "always",
           holds: ({ alive, state }) =>
             canonical(ids.map((node) => (alive.includes(node) ? state(node) : null))) !== last,
         };
         const model = { ...modelOf(entries), protocol: story.protocol, nodes: ids, timers: "free" } as const;
         const replayed = new Replayer(model, elsewhere).replay(moves);
-        // What comes after it has arrived there changes nothing: a loss, or a crash of what was down.
+        // Entries after the last arrival change nothing: a loss, or a crash of a stopped node.
         expect(replayed).not.toBeNull();
       }),
       { numRuns: 60 },
     );
   });
 
-  it("what was sent to a node while it was down is in the way of no loss that comes after it", () => {
+  it("a message sent to a node while it was down does not prevent a later loss", () => {
     const message = { type: "coordinator" };
     const said = [
       { kind: "start", node: 0 },
@@ -222,7 +222,7 @@ describe("a trace of the simulator as a run of the model", () => {
     expect(movesOf(said).map(({ move }) => move.kind)).toEqual(["start", "start", "crash", "start", "lose", "receive"]);
   });
 
-  it("is null where the model violates nothing on the way", () => {
+  it("is null if the model violates nothing on the way", () => {
     const story = stories[0]?.[1] as Story;
     const { entries, ids } = simulated(story, 1, [{ at: 10, node: 0, what: "command" }]);
     const [never] = story.protocol.properties;

@@ -1,8 +1,8 @@
 /**
- * Makes a violated run small enough to understand: moves are left out as long as the same property is violated in the
- * end. First what is large (a node, all faults of a kind, all commands), then chunks (delta debugging: Zeller &
- * Hildebrandt, IEEE TSE 2002), single moves, pairs. At last, from every state on the way, other moves are tried that may
- * come to the violation sooner. What is left is a run of the model from its first state.
+ * Shrinks a violating run until it is small enough to understand: it removes moves as long as the same property is
+ * still violated at the end. It first removes large parts (a node, all faults of a kind, all commands), then chunks
+ * (delta debugging: Zeller & Hildebrandt, IEEE TSE 2002), single moves, and pairs. Finally, it searches for shorter
+ * paths to the violation from every state in the run. The result is a run of the model from its initial state.
  */
 
 import { canonical } from "../../core/plain.ts";
@@ -20,25 +20,31 @@ import type { ModelOptions } from "../model.ts";
 import type { Taken } from "../path.ts";
 import { Replayer, type Wanted } from "./replay.ts";
 
+/** Options of `shrink`. */
 export interface ShrinkOptions<V extends Vocabulary> extends ModelOptions<V> {
-  /** After so many replays the best so far is the answer. 20,000 by default. */
+  /** The maximum number of replays. Once they are used up, the best run so far is returned. Default: 20,000. */
   readonly maxReplays?: number;
-  /** Asked now and then; false ends it with the best so far. */
+  /** Called regularly. Return false to stop and use the best run so far. */
   readonly mayGoOn?: (progress: ShrinkProgress) => boolean;
 }
 
 const rules: Rules<ShrinkOptions<Vocabulary> & ExploreOptions<Vocabulary>> = { ...exploreRules, maxReplays: natural };
 
+/** The progress of shrinking. */
 export interface ShrinkProgress {
+  /** The number of shortened runs tried so far. */
   readonly replays: number;
-  /** Of the best run so far, in moves. */
+  /** The length of the best run so far, in moves. */
   readonly length: number;
 }
 
+/** A shortened run. */
 export interface Shrunk<V extends Vocabulary> extends ShrinkProgress {
+  /** The shortened run, from the initial state to the violation. */
   readonly path: readonly Taken<V>[];
+  /** The property that the run violates. */
   readonly property: Property<V>;
-  /** Of the run that it was made of, as far as the model could follow it, up to the first violation. */
+  /** The length of the original run up to the first violation, counting only moves that the model could follow. */
   readonly originalLength: number;
 }
 
@@ -54,7 +60,15 @@ const violated: Rule = {
   isNeeded: true,
 };
 
-/** @returns null where the model, taking these moves, does not violate the property. */
+/**
+ * Shortens a run that violates a property.
+ *
+ * @returns null if these moves do not violate the property in the model
+ * @example
+ * const { property, path } = walk({ ...system, strategy: "random", seed: 1 });
+ * const shrunk = property === null ? null : shrink(system, path, property);
+ * @throws UsageError if an option is invalid
+ */
 export function shrink<V extends Vocabulary>(
   options: ShrinkOptions<V>,
   path: readonly Wanted<V>[],
@@ -72,15 +86,15 @@ export function shrink<V extends Vocabulary>(
   shrinker.dropPairs();
   shrinker.takeShortcuts();
   shrinker.order();
-  shrinker.dropChunks(); // In another order some move may have become needless.
+  shrinker.dropChunks(); // In the new order, some moves may have become unnecessary.
   const { replays } = replayer;
   return { path: shrinker.best, property, originalLength: original.length, replays, length: shrinker.best.length };
 }
 
 const ASK_EVERY = 1 << 6;
-/** There are so many pairs that beyond this length trying them takes too long. */
+/** The maximum length of a run to try pairs in. Longer runs have too many pairs. */
 const MAX_PAIRED = 120;
-/** How many states each search for a shortcut may look at. */
+/** The maximum number of states in each search for a shortcut. */
 const SHORTCUT_STATES = 5_000;
 
 class Shrinker<V extends Vocabulary> {
@@ -99,7 +113,7 @@ class Shrinker<V extends Vocabulary> {
     this.#mayGoOn = options.mayGoOn ?? (() => true);
   }
 
-  /** The activity of a node, the faults of a kind, the commands of a node: all or nothing. */
+  /** Removes all moves of a node, all faults of a kind, or all commands of a node. */
   dropWholes(): void {
     const nodes = this.#replayer.model.options.nodes;
     for (const node of nodes)
@@ -112,13 +126,15 @@ class Shrinker<V extends Vocabulary> {
     }
   }
 
-  /** Chunks of half the run, of a quarter, and so on to single moves; again from the beginning while it helps. */
+  /**
+   * Removes chunks of half the run, then a quarter, and so on down to single moves, and repeats as long as that helps.
+   */
   dropChunks(): void {
     let before: number;
     do {
       before = this.best.length;
       for (let size = this.best.length >> 1; size >= 1; size >>= 1) {
-        // From the end, where what does not matter any more is found first.
+        // Start from the end, where unnecessary moves are found first.
         for (let end = this.best.length; end > 0 && !this.#isStopped; end -= size) {
           const [from, to] = [Math.max(0, end - size), end];
           this.#try((_, at) => at < from || at >= to);
@@ -128,7 +144,10 @@ class Shrinker<V extends Vocabulary> {
     } while (this.best.length < before && !this.#isStopped);
   }
 
-  /** Some moves make sense together only: a request and its reply, a crash and its recovery. */
+  /**
+   * Removes moves in pairs, because some make sense only together: a request and its reply, or a crash and its
+   * recovery.
+   */
   dropPairs(): void {
     if (this.best.length > MAX_PAIRED) return;
     for (let late = this.best.length - 1; late > 0 && !this.#isStopped; late--) {
@@ -140,7 +159,10 @@ class Shrinker<V extends Vocabulary> {
     }
   }
 
-  /** From the end to the beginning, since a search that starts late sees farthest; again while it helps. */
+  /**
+   * Takes shortcuts, working from the end to the beginning, because a search that starts late in the run can reach
+   * further. Repeats as long as that helps.
+   */
   takeShortcuts(): void {
     for (let kept = this.best.length - 2; kept >= 0 && !this.#isStopped; kept--) {
       const found = this.#replayer.detour(this.best, kept, SHORTCUT_STATES);
@@ -152,13 +174,13 @@ class Shrinker<V extends Vocabulary> {
     }
   }
 
-  /** Puts next to each other what leads to each other, where that is the same run to everybody who took part. */
+  /** Reorders moves so that causes and their effects are adjacent, while the run looks the same to every node. */
   order(): void {
     const ordered = this.#replayer.replay(causallyOrdered(this.best));
     if (ordered !== null && ordered.length === this.best.length) this.best = ordered;
   }
 
-  /** Replays the moves that are to be kept; whether that was shorter. */
+  /** Replays only the selected moves. Returns whether the run became shorter. */
   #try(keep: (taken: Taken<V>, at: number) => boolean): boolean {
     if (this.#isStopped) return false;
     const kept = this.best.filter(keep);
@@ -170,7 +192,7 @@ class Shrinker<V extends Vocabulary> {
     return isShorter;
   }
 
-  /** Whether it is time to end. */
+  /** Reports the progress and checks whether to stop. */
   #note(): void {
     const { replays } = this.#replayer;
     const isAsked = replays % ASK_EVERY === 0;
@@ -179,8 +201,8 @@ class Shrinker<V extends Vocabulary> {
 }
 
 /**
- * Another order of the same moves in which every node does what it did in the same order and nothing is received before
- * it was sent: after each move comes one that it has led to, if there is one, or else the earliest that may come.
+ * Returns the moves in an order that preserves each node's order and puts every send before its receipt. Each move is
+ * followed by one that it caused, if any, or else by the earliest possible one.
  */
 export function causallyOrdered<V extends Vocabulary>(path: readonly Taken<V>[]): Taken<V>[] {
   const causes = causesOf(path);
@@ -190,14 +212,17 @@ export function causallyOrdered<V extends Vocabulary>(path: readonly Taken<V>[])
     const ready = [...left].filter((at) => (causes[at] as readonly number[]).every((cause) => !left.has(cause)));
     const last = order.at(-1);
     const next = ready.find((at) => last !== undefined && causes[at]?.includes(last)) ?? ready[0];
-    if (next === undefined) break; // There is always one: causes come first.
+    if (next === undefined) break; // There is always one, because causes come first.
     left.delete(next);
     order.push(next);
   }
   return order.map((at) => path[at] as Taken<V>);
 }
 
-/** For each move the index of the one before it at its node, and of the one that sent what it receives. */
+/**
+ * Returns, for each move, the indexes of the previous move at its node and of the move that sent the message it
+ * receives.
+ */
 function causesOf<V extends Vocabulary>(path: readonly Taken<V>[]): number[][] {
   const lastOf = new Map<NodeId, number>();
   const onTheirWay: { key: string; at: number }[] = [];

@@ -1,4 +1,6 @@
-/** A failure of the simulator, or a recording, as a run of the model: replayed there, and shrunk like any other. */
+/**
+ * Converts a simulator failure or a recording into a run of the model, which can be replayed and shrunk like any other.
+ */
 import { canonical } from "../../core/plain.ts";
 import type { CommandOf, MessageOf, NodeId, Property, Vocabulary } from "../../core/protocol.ts";
 import type { MessageId, TraceEntry } from "../../trace/entry.ts";
@@ -6,14 +8,15 @@ import type { ModelOptions } from "../model.ts";
 import type { Wanted } from "./replay.ts";
 import { type ShrinkOptions, type Shrunk, shrink } from "./shrink.ts";
 
-/** What is not given follows from the trace: see `modelOf`. */
+/** The model of a trace. Any missing fields are derived from the trace: see `modelOf`. */
 export type TraceModel<V extends Vocabulary> = Pick<ModelOptions<V>, "protocol" | "nodes"> & Partial<ShrinkOptions<V>>;
 
 /**
- * Shrinks the run that a trace tells of. Where the run can be told with timers that fire only when no message is on its
- * way, it keeps to that: otherwise what is left might break the protocol's assumption and nothing else.
+ * Shrinks the run in a trace. If the run is also possible with timers that fire only when no message is in flight,
+ * shrinking keeps that restriction. Otherwise, the result might only show that an assumption of the protocol was
+ * violated.
  *
- * @returns null where the model cannot follow the trace up to a violation of the property.
+ * @returns null if the model cannot follow the trace to a violation of the property
  */
 export function shrinkTrace<V extends Vocabulary>(
   options: TraceModel<V>,
@@ -30,8 +33,8 @@ export function shrinkTrace<V extends Vocabulary>(
 }
 
 /**
- * The model in which a trace is one run of many: as many faults as it has, the commands that each node was given, in any
- * order and as often as it takes, and links that keep their order if its links did.
+ * Returns a model that includes the trace as one of its runs: it allows as many faults as the trace has, each node's
+ * commands in any order and any number of times, and ordered links if the trace's links kept their order.
  */
 export function modelOf<V extends Vocabulary>(
   entries: readonly TraceEntry<V>[],
@@ -64,9 +67,9 @@ export function modelOf<V extends Vocabulary>(
 }
 
 /**
- * The moves of a trace. A message that was lost is lost once those that were sent before it on the same link are out of
- * its way, so that links with an order can do the same; what a crash takes with it is no move. One thing the model
- * cannot follow: a message that was sent to a node while it was down, and reached it once it was back.
+ * Returns the moves in a trace. A lost message is removed once all earlier messages on the same link are gone, so that
+ * ordered links can do the same. Losses caused by a crash are not moves. The model cannot follow one case: a message
+ * that was sent to a node while it was down and arrived after its restart.
  */
 export function movesOf<V extends Vocabulary>(entries: readonly TraceEntry<V>[]): Wanted<V>[] {
   const moves: { move: Wanted<V>["move"]; choices: { label: string; option: unknown }[]; sends: object[] }[] = [];
@@ -110,7 +113,7 @@ interface Flight<V extends Vocabulary> {
   isLost: boolean;
 }
 
-/** What is on its way, in the order of sending. */
+/** The messages in flight, in the order they were sent. */
 class Links<V extends Vocabulary> {
   #flights: Flight<V>[] = [];
   #hasLost = false;
@@ -126,7 +129,7 @@ class Links<V extends Vocabulary> {
     this.#hasLost = true;
   }
 
-  /** Received, or gone with a crash: it is in nobody's way any more. */
+  /** Removes a message that was received or was lost in a crash, so that it no longer blocks others. */
   end(id: MessageId): void {
     this.#flights = this.#flights.filter((flight) => flight.id !== id);
   }
@@ -135,7 +138,7 @@ class Links<V extends Vocabulary> {
     this.#flights = this.#flights.filter(({ to }) => to !== node);
   }
 
-  /** What is lost and has nothing before it on its link, removed. */
+  /** Removes and returns the lost messages that have no earlier message on their link. */
   due(): Flight<V>[] {
     if (!this.#hasLost) return [];
     const waiting = new Set<string>();
@@ -150,7 +153,7 @@ class Links<V extends Vocabulary> {
   }
 }
 
-/** Whether every link delivered in the order of sending, each message once. */
+/** Whether every link delivered messages in the order they were sent, each message once. */
 function keepsOrder<V extends Vocabulary>(entries: readonly TraceEntry<V>[]): boolean {
   const sent = new Map<MessageId, number>();
   const latest = new Map<string, number>();
@@ -165,7 +168,7 @@ function keepsOrder<V extends Vocabulary>(entries: readonly TraceEntry<V>[]): bo
   });
 }
 
-/** `together` if everybody had started before the first message arrived. */
+/** Returns how nodes begin. The result is `together` if all nodes had started before the first message arrived. */
 function beginning<V extends Vocabulary>(entries: readonly TraceEntry<V>[]): ModelOptions<V>["begin"] {
   const firstReceipt = entries.findIndex(({ kind }) => kind === "receive");
   const started = new Set(entries.filter(({ kind }) => kind === "start").map(({ node }) => node));

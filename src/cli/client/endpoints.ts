@@ -1,4 +1,4 @@
-/** The options of commands that use a cluster as clients: where it is, and the credentials. */
+/** Endpoints and credentials for the commands that act as clients of a cluster. */
 import { readFileSync } from "node:fs";
 import { env } from "node:process";
 import type { Command } from "commander";
@@ -11,8 +11,11 @@ import type { Invocation } from "../output.ts";
 
 const ENDPOINTS_VARIABLE = "COTERIE_ENDPOINTS";
 const TOKEN_VARIABLE = "COTERIE_CLIENT_TOKEN";
+/** The endpoint used in all examples. `coterie node --clients 127.0.0.1:7300` serves it. */
+const DEFAULT_ENDPOINT = "http://127.0.0.1:7300";
 const DEFAULT_TIMEOUT_MS = 10_000;
 
+/** The options that select the cluster and the credentials. */
 export interface EndpointOptions {
   readonly endpoints?: string;
   readonly tokenFile?: string;
@@ -21,42 +24,55 @@ export interface EndpointOptions {
   readonly key?: string;
 }
 
+/** The options of a command that makes a single call. */
 export interface DataOptions extends EndpointOptions {
   readonly timeout?: number;
   readonly json?: true;
 }
 
+/** Adds the options that select the cluster and the credentials. */
 export function withEndpointOptions(command: Command): Command {
   return command
     .option(
       "--endpoints <urls>",
-      "where members serve clients, separated by commas, such as http://10.0.0.1:7300 (default: $COTERIE_ENDPOINTS)",
+      `URLs of members, separated by commas (default: $${ENDPOINTS_VARIABLE}, or ${DEFAULT_ENDPOINT})`,
     )
-    .option("--token-file <file>", "a token, where the cluster asks for one (default: $COTERIE_CLIENT_TOKEN)")
-    .option("--ca <file>", "whose certificates members must have, as PEM")
-    .option("--cert <file>", "a certificate of one's own, as PEM")
-    .option("--key <file>", "its key, as PEM");
+    .option(
+      "--token-file <file>",
+      `file with the token, if the cluster needs one (default: the token in $${TOKEN_VARIABLE})`,
+    )
+    .option("--ca <file>", "the members' certificate authority, as PEM")
+    .option("--cert <file>", "client certificate, as PEM")
+    .option("--key <file>", "private key of the client certificate, as PEM");
 }
 
+/**
+ * Adds the options of a command that makes a single call.
+ * @param mostMs the longest accepted timeout
+ */
 export const withDataOptions = (
   command: Command,
-  timeout = "how long to wait at most (default: 10s)",
+  timeout = "how long to wait (default: 10s)",
   mostMs?: number,
 ): Command =>
   withEndpointOptions(command)
     .option("--timeout <time>", timeout, duration("--timeout", mostMs))
     .option("--json", "print the answer as JSON");
 
-export const CODES = `Exit codes: 0 done; 1 it does not hold, or nobody answers in time; 2 wrong arguments, or not allowed.`;
+/** The exit codes of client commands, for their manuals. */
+export const EXIT_CODES = "0 done; 1 failed, or no member answered in time; 2 invalid arguments, or not allowed";
 
-/** What is said to a member, and where members are. @throws UsageError for endpoints that cannot be, and files that cannot be read */
+/**
+ * Returns the endpoints and credentials for a command.
+ * @throws UsageError for invalid endpoints and unreadable files
+ */
 export function placesFor(options: EndpointOptions) {
-  const text = options.endpoints ?? env[ENDPOINTS_VARIABLE] ?? "";
+  const text = options.endpoints ?? (env[ENDPOINTS_VARIABLE] || DEFAULT_ENDPOINT);
   const endpoints = text.split(",").flatMap((each) => (each.trim() === "" ? [] : [each.trim()]));
   if (endpoints.length === 0)
     throw new UsageError(
       "bad-argument",
-      `expected --endpoints, or $${ENDPOINTS_VARIABLE}, to say where members serve clients, such as http://127.0.0.1:7300`,
+      `expected --endpoints to be URLs of members, such as ${DEFAULT_ENDPOINT}, got ${JSON.stringify(text)}`,
     );
   requireConnectOptions({ endpoints });
   const token = options.tokenFile === undefined ? env[TOKEN_VARIABLE] : contentOf(options.tokenFile).trim();
@@ -67,7 +83,10 @@ export function placesFor(options: EndpointOptions) {
   return { endpoints, tls, ...(token === undefined || token === "" ? {} : { token }) };
 }
 
-/** @throws UsageError for endpoints that cannot be, files that cannot be read, and where this client may not */
+/**
+ * Connects a client.
+ * @throws UsageError for invalid endpoints, unreadable files, and credentials without permission
+ */
 export const clientFor = (options: EndpointOptions, waiting: Waiting = {}): Promise<Client> =>
   connectTo(placesFor(options), waiting);
 
@@ -76,7 +95,7 @@ interface Waiting {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** @throws UsageError where this client may not */
+/** @throws UsageError for credentials without permission */
 export async function connectTo(
   places: ReturnType<typeof placesFor>,
   { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: Waiting,
@@ -88,7 +107,7 @@ export async function connectTo(
   }
 }
 
-/** Connects, works, closes. What the work returns is printed: as JSON, or as its text. */
+/** Connects a client, runs `work`, prints its result as JSON or text, and closes the client. */
 export async function asClient(
   options: DataOptions,
   { stdout }: Invocation,
@@ -106,13 +125,18 @@ export async function asClient(
   }
 }
 
-/** Who may not is to ask otherwise. */
+/** If the error is about missing permission or about endpoints that do not answer, adds which options to use. */
 export function forCaller(error: unknown): unknown {
-  const isForbidden = error instanceof CoordinationError && error.code === "forbidden";
-  return isForbidden ? new UsageError(error.code, `${error.message} (${WHO_ASKS})`) : error;
+  if (!(error instanceof CoordinationError)) return error;
+  if (error.code === "forbidden") return new UsageError(error.code, `${error.message} (${CREDENTIALS})`);
+  if (error.code !== "no-endpoint") return error;
+  return new CoordinationError(error.code, error.phase, `${error.message} (${OTHER_ENDPOINTS})`, { cause: error });
 }
 
-const WHO_ASKS = `--token-file, $${TOKEN_VARIABLE}, or --cert with --key`;
+/** The hint in errors about endpoints that do not answer. */
+export const OTHER_ENDPOINTS = `set --endpoints or $${ENDPOINTS_VARIABLE}`;
+
+const CREDENTIALS = `--token-file, $${TOKEN_VARIABLE}, or --cert with --key`;
 
 function contentOf(file: string): string {
   try {
@@ -122,7 +146,7 @@ function contentOf(file: string): string {
   }
 }
 
-/** What stands on the command line: JSON if it is that, otherwise a text. */
+/** Returns the value of an argument: parsed if it is JSON, otherwise the text itself. */
 export function writtenValue(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -131,6 +155,6 @@ export function writtenValue(text: string): unknown {
   }
 }
 
-/** Bytes are shown as base64. */
+/** Returns a value as text. Bytes are shown as base64. */
 export const shown = (value: unknown): string =>
   value instanceof Uint8Array ? Buffer.from(value).toString("base64") : JSON.stringify(value);

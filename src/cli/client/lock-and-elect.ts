@@ -1,4 +1,7 @@
-/** `coterie lock NAME -- CMD` and `coterie elect NAME -- CMD`: a command that runs while this client holds a lock, or leads. */
+/**
+ * `coterie lock NAME -- CMD` and `coterie elect NAME -- CMD`: run a command while this client holds a lock or is the
+ * leader.
+ */
 import { platform } from "node:process";
 import { type Command, Option } from "commander";
 import type { Client } from "../../client/client.ts";
@@ -6,6 +9,7 @@ import type { AcquireOptions, Grant, Leadership, LeadOptions } from "../../clust
 import { CoordinationError } from "../../cluster/services/coordination-error.ts";
 import { requireName } from "../../cluster/services/instance-name.ts";
 import { UsageError } from "../../core/errors.ts";
+import { type Manual, withManual } from "../manual.ts";
 import { duration } from "../options.ts";
 import { codeAfter, ExitWith, say } from "../output.ts";
 import {
@@ -20,35 +24,40 @@ import {
 import { connectTo, type EndpointOptions, forCaller, placesFor, withEndpointOptions } from "./endpoints.ts";
 
 const DEFAULT_GRACE_MS = 100;
-/** After this time without an answer the reason is printed. */
+/** How long to wait for an answer before printing a note. */
 const EXPLAIN_AFTER_MS = 3_000;
-/** A shorter wait is none. */
+/** The shortest possible timeout. */
 const LEAST_MS = 1;
 
+/** Without `--`, the options of the command to run would be parsed as Coterie's own. */
+const USAGE = "[options] <name> -- <command...>";
+
+/** The options that both commands have. */
 export interface AccessOptions extends EndpointOptions {
   readonly grace: number;
   readonly verbose?: true;
 }
 
+/** Adds the options that both commands have. */
 export const withAccessOptions = (command: Command): Command =>
   withEndpointOptions(command)
     .addOption(
-      new Option("--grace <time>", "time from SIGTERM to SIGKILL when the command is stopped")
+      new Option("--grace <time>", "time between SIGTERM and SIGKILL when the command is stopped")
         .argParser(duration("--grace"))
         .default(DEFAULT_GRACE_MS, `${DEFAULT_GRACE_MS}ms`),
     )
-    .option("--verbose", "report on stderr what happens");
+    .option("--verbose", "report progress on stderr");
 
+/** The connection used by one run of a command. */
 export class Access {
   readonly #places: ReturnType<typeof placesFor>;
   #client: Client | null = null;
 
-  /** @throws UsageError for bad endpoints, files that cannot be read, and systems on which a command cannot be stopped */
+  /** @throws UsageError for invalid endpoints, unreadable files, and operating systems without process groups */
   constructor(options: EndpointOptions) {
     if (platform === "win32") {
-      const sentence =
-        "expected a system with process groups, so that a command can be stopped as a whole: Windows has none";
-      throw new UsageError("no-process-groups", `${sentence}; from a program, join() works there`);
+      const sentence = "expected a system with process groups, which are needed to stop a command, got Windows";
+      throw new UsageError("no-process-groups", `${sentence}: use join() or connect() in a program there`);
     }
     this.#places = placesFor(options);
   }
@@ -71,13 +80,14 @@ export class Access {
     });
   }
 
-  /** Prints after a while that no member answers, if none does. Returns a function that ends that. */
+  /** Prints a note if no member has answered after a while. Returns a function that cancels this. */
   explainWaiting(what: string): () => void {
     const { endpoints } = this.#places;
     const timer = setTimeout(() => {
       if ((this.#client?.status().member ?? null) !== null) return;
-      const missing = `no member that knows a leader answers at ${endpoints.join(", ")}`;
-      say(`waiting for ${what}: it takes a majority of the members, and ${missing}`);
+      say(
+        `waiting for ${what}: no member that knows who the leader is answers at ${endpoints.join(", ")}; a majority must be running`,
+      );
     }, EXPLAIN_AFTER_MS);
     return () => clearTimeout(timer);
   }
@@ -92,7 +102,7 @@ export class Access {
   }
 }
 
-/** Connecting took part of the time: the error names all of it, as the caller gave it. */
+/** In an error message, replaces the remaining time with the full timeout that the caller gave. */
 function withWholeTime(error: unknown, left: number | undefined, timeoutMs: number | undefined): unknown {
   if (!(error instanceof CoordinationError) || left === undefined) return error;
   const message = error.message.replace(`within ${left} ms`, `within ${timeoutMs} ms`);
@@ -105,40 +115,43 @@ interface LockOptions extends AccessOptions {
 
 export function declareLock(command: Command): void {
   command
-    .description("Waits for the lock NAME, runs the command, and releases the lock.")
-    .argument("<name>", "the lock's name")
-    .argument("<command...>", "after --: the command, with its arguments");
-  withAccessOptions(command)
-    .option("--timeout <time>", "how long to wait for the lock (default: as long as it takes)", duration("--timeout"))
-    .addHelpText("after", LOCK_HELP)
+    .description("Waits for a lock, runs a command while holding it, and releases it.")
+    .argument("<name>", "name of the lock")
+    .argument("<command...>", "the command with its arguments, after --")
+    .usage(USAGE);
+  withManual(withAccessOptions(command), lockManual)
+    .option("--timeout <time>", "how long to wait for the lock (default: forever)", duration("--timeout"))
     .action(lock);
 }
 
-const LOCK_HELP = `
-Example:
-  $ coterie node --config coterie.json --id 1 --clients 127.0.0.1:7300
-  $ export COTERIE_ENDPOINTS=http://127.0.0.1:7300
-  $ coterie lock nightly-backup --timeout 5s -- ./backup.sh /var/orders
+const SUPERVISION = `The command gets \`COTERIE_NAME\` and \`COTERIE_TOKEN\` in its environment. The fencing token grows with every new holder: make
+the resource that the command writes to remember the highest token and reject lower ones. A majority of the members must be running.`;
 
-The command finds COTERIE_NAME and COTERIE_TOKEN in its environment. The token grows from one holder to the next: let
-the resource that the command writes to remember the highest token and reject lower ones. A majority of the members has
-to run.
+const lockManual: Manual = {
+  examples: [
+    "coterie lock nightly-backup -- ./backup.sh /var/orders",
+    "coterie lock nightly-backup --timeout 5s -- ./backup.sh /var/orders",
+    "coterie lock deploy --grace 10s --verbose -- ./deploy.sh",
+  ],
+  exitCodes:
+    "the exit code of the command, 128 + n after signal n; 75 timed out waiting, 76 the lock was lost; 126 the command cannot be executed, 127 there is no such command; 1 failed; 2 invalid arguments, or not allowed",
+  details: `A member must serve clients: \`coterie node --config cluster.json --id 1 --clients 127.0.0.1:7300\`.
 
-SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it. When the lock is lost, the
-command gets SIGTERM, and SIGKILL after --grace, in any case before another client can acquire the lock. The same
-happens when this process is killed or paused. Processes that the command leaves in its process group are killed before
-the lock is released.
+${SUPERVISION}
 
-Exit codes: the command's own, 128 + n after signal n; 75 timed out waiting for the lock, 76 the lock was lost and the
-command stopped; 126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not
-allowed. While no member answers it waits, as long as --timeout allows.`;
+SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it. If the lock is lost, the command gets SIGTERM
+and, after \`--grace\`, SIGKILL, always before another client can acquire the lock. The same happens if this process is killed or
+paused. Processes that the command leaves in its process group are killed before the lock is released.
+
+If no member answers, \`coterie lock\` waits as long as \`--timeout\` allows.`,
+};
 
 async function lock(name: string, command: readonly string[], options: LockOptions): Promise<void> {
   const interruption = new Interruption();
   const access = new Access(options);
   let supervisor: Supervisor | null = null;
   try {
-    supervisor = new Supervisor(); // It starts while we wait.
+    supervisor = new Supervisor(); // The supervisor starts while this client waits for the lock.
     const done = access.explainWaiting(`the lock ${name}`);
     const grant = await acquired(access, name, options, interruption).finally(done);
     if (options.verbose === true) say(`holds ${name}, token ${grant.token}`);
@@ -148,14 +161,17 @@ async function lock(name: string, command: readonly string[], options: LockOptio
     } finally {
       await grant.release();
     }
-    if (outcome.isLost) throw new ExitWith(LOST, `the lock ${name} was lost, and the command stopped`);
+    if (outcome.isLost) throw new ExitWith(LOST, `the lock ${name} was lost, and the command was stopped`);
     throw new ExitWith(outcome.exitCode);
   } finally {
     await Promise.all([supervisor?.dismiss(), access.close()]);
   }
 }
 
-/** @throws ExitWith if the wait timed out, or a signal ended it. */
+/**
+ * Acquires the lock.
+ * @throws ExitWith if the wait timed out or was ended by a signal
+ */
 async function acquired(
   access: Access,
   name: string,
@@ -168,7 +184,8 @@ async function acquired(
   } catch (error) {
     if (interruption.received !== null) throw new ExitWith(codeAfter(interruption.received));
     if (!(error instanceof CoordinationError)) throw error;
-    if (error.phase === "lost") throw new ExitWith(LOST, error.message); // Before the command started.
+    // The grant was lost before the command started.
+    if (error.phase === "lost") throw new ExitWith(LOST, error.message);
     if (error.code === "acquire-timeout" || error.code === "no-endpoint")
       throw new ExitWith(NOT_ACQUIRED, error.message);
     throw error;
@@ -181,33 +198,35 @@ interface ElectOptions extends AccessOptions {
 
 export function declareElect(command: Command): void {
   command
-    .description("Campaigns in the election NAME, and runs the command while leading.")
-    .argument("<name>", "the election's name")
-    .argument("<command...>", "after --: the command, with its arguments");
-  withAccessOptions(command)
-    .option("--once", "end when leadership is lost, and do not campaign again")
-    .addHelpText("after", ELECT_HELP)
+    .description("Campaigns in an election, and runs a command while leading.")
+    .argument("<name>", "name of the election")
+    .argument("<command...>", "the command with its arguments, after --")
+    .usage(USAGE);
+  withManual(withAccessOptions(command), electManual)
+    .option("--once", "exit when leadership is lost, instead of campaigning again")
     .action(elect);
 }
 
-const ELECT_HELP = `
-Example:
-  $ coterie node --config coterie.json --id 1 --clients 127.0.0.1:7300
-  $ export COTERIE_ENDPOINTS=http://127.0.0.1:7300
-  $ coterie elect scheduler -- ./scheduler --verbose      and the same elsewhere
+const electManual: Manual = {
+  examples: [
+    "coterie elect scheduler -- ./scheduler --verbose",
+    "coterie elect scheduler --once --grace 5s -- ./scheduler",
+    "coterie elect scheduler --endpoints http://10.0.0.1:7300 -- ./scheduler",
+  ],
+  exitCodes:
+    "the exit code of the command, 128 + n after signal n; 76 leadership was lost, with --once; 126 the command cannot be executed, 127 there is no such command; 1 failed; 2 invalid arguments, or not allowed",
+  details: `Start the same command on several machines; only one of them runs it at a time. A member must serve clients:
+\`coterie node --config cluster.json --id 1 --clients 127.0.0.1:7300\`.
 
-The command finds COTERIE_NAME and COTERIE_TOKEN in its environment. The token grows from one leader to the next: let
-the resource that the command writes to remember the highest token and reject lower ones. A majority of the members has
-to run.
+${SUPERVISION}
 
-When leadership is lost, the command gets SIGTERM, and SIGKILL after --grace, in any case before another client can
-lead; then it campaigns again. The same happens when this process is killed or paused. When the command ends by itself,
-this client steps down and this process ends, too. Processes that the command leaves in its process group are killed
-first. SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it.
+If leadership is lost, the command gets SIGTERM and, after \`--grace\`, SIGKILL, always before another client can lead. Then this client
+campaigns again. The command is also stopped if this process is killed or paused. If the command ends by itself, this client steps
+down and exits. Processes that the command leaves in its process group are killed first. SIGINT, SIGTERM and SIGHUP are passed on to
+the command, and a second Ctrl-C kills it.
 
-Exit codes: the command's own, 128 + n after signal n; with --once, 76 leadership was lost and the command stopped;
-126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not allowed. While no
-member answers it waits, as long as it takes.`;
+If no member answers, \`coterie elect\` waits indefinitely.`,
+};
 
 async function elect(name: string, command: readonly string[], options: ElectOptions): Promise<void> {
   const interruption = new Interruption();
@@ -219,14 +238,14 @@ async function elect(name: string, command: readonly string[], options: ElectOpt
   }
 }
 
-/** The command does not run again, with or without leadership. */
+/** Thrown if the command must not run again, with or without leadership. */
 class Over extends Error {
   constructor(readonly exitCode: number) {
     super();
   }
 }
 
-/** Campaigns, and runs the command as often as this client is elected. Resolves with the exit code. */
+/** Campaigns, and runs the command each time this client is elected. Resolves with the exit code. */
 async function campaign(
   access: Access,
   supervised: SupervisedCommand,
@@ -234,21 +253,22 @@ async function campaign(
   interruption: Interruption,
 ): Promise<number> {
   const { name } = supervised;
-  let supervisor = new Supervisor(); // It starts while we wait.
+  let supervisor = new Supervisor(); // The supervisor starts while this client waits for leadership.
   const done = access.explainWaiting(`leadership of ${name}`);
   const work = async (leadership: Leadership): Promise<void> => {
     done();
     if (verbose === true) say(`leads ${name}, token ${leadership.token}`);
     const { exitCode, isLost } = await runSupervised(supervised, leadership, supervisor, interruption);
     if (interruption.received !== null || !isLost) throw new Over(exitCode);
-    say(`leadership of ${name} was lost, and the command stopped`);
+    say(`leadership of ${name} was lost, and the command was stopped`);
     if (once === true) throw new Over(LOST);
     await supervisor.dismiss();
     supervisor = new Supervisor();
   };
   try {
-    await supervisor.ready; // A leader that cannot start its command yet would only keep others from leading.
-    // It returns if the command was stopped in time and leadership was confirmed after all.
+    // Campaign only once the command can start. Otherwise this client would keep other candidates from leading.
+    await supervisor.ready;
+    // `lead` returns if the command was stopped in time and leadership turned out to be confirmed after all.
     for (;;) await access.lead(name, work, { signal: interruption.signal });
   } catch (error) {
     if (error instanceof Over) return error.exitCode;

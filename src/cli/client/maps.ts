@@ -1,4 +1,4 @@
-/** Commands on the maps and counters that a cluster shares: get, put, del, watch, txn, counter. */
+/** Commands for a cluster's shared maps and counters: get, put, del, watch, txn, counter. */
 
 import type { Command } from "commander";
 import { serviceOf } from "../../client/client.ts";
@@ -8,9 +8,18 @@ import { limits } from "../../cluster/services/state/limits.ts";
 import type { Change, Range, RangeOptions, SharedMap } from "../../cluster/services/state/state-api.ts";
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { contentOf } from "../files.ts";
+import { type Manual, withManual } from "../manual.ts";
 import { wholeNumber } from "../options.ts";
 import { ExitWith, type Invocation, onceUnread } from "../output.ts";
-import { asClient, CODES, clientFor, type DataOptions, shown, withDataOptions, writtenValue } from "./endpoints.ts";
+import {
+  asClient,
+  clientFor,
+  type DataOptions,
+  EXIT_CODES,
+  shown,
+  withDataOptions,
+  writtenValue,
+} from "./endpoints.ts";
 
 interface GetOptions extends DataOptions {
   readonly prefix?: string;
@@ -21,31 +30,33 @@ interface GetOptions extends DataOptions {
 
 export function declareGet(command: Command, invocation: Invocation): void {
   command
-    .description("Reads a key of a map, or all keys of a range: linearizable, by whichever member answers.")
-    .argument("<map>", "the map's name")
-    .argument("[key]", "its key; left out: a range of keys");
-  withDataOptions(command)
-    .option("--prefix <text>", "keys that begin like this")
-    .option("--from <key>", "keys from this one on")
-    .option("--to <key>", "keys before this one")
-    .option("--limit <n>", "at most so many", wholeNumber("--limit", 1, limits.range))
-    .addHelpText("after", GET_HELP)
+    .description("Reads a map key, or a range of keys. Reads are linearizable.")
+    .argument("<map>", "name of the map")
+    .argument("[key]", "the key; omit it to read a range of keys");
+  withManual(withDataOptions(command), getManual)
+    .option("--prefix <text>", "read the keys with this prefix")
+    .option("--from <key>", "first key of the range")
+    .option("--to <key>", "end of the range (exclusive)")
+    .option("--limit <n>", "maximum number of keys to read", wholeNumber("--limit", 1, limits.range))
     .action((map: string, key: string | undefined, options: GetOptions) => get(map, key, options, invocation));
 }
 
-const GET_HELP = `
-Example:
-  $ coterie get stock apples --endpoints http://127.0.0.1:7300
-  3
-  $ coterie get stock --prefix a --json --endpoints http://127.0.0.1:7300
-  {"entries":[{"key":"apples","value":3,"revision":7}],"revision":9,"more":false}
+const getManual: Manual = {
+  examples: [
+    `coterie get stock apples
+3`,
+    `coterie get stock --prefix a --json
+{"entries":[{"key":"apples","value":3,"revision":7}],"revision":9,"more":false}`,
+    "coterie get stock --from a --to n --limit 100 --endpoints http://10.0.0.1:7300",
+  ],
+  exitCodes: `${EXIT_CODES}; also 1 if the key does not exist`,
+  details: `Values are printed as JSON, and bytes in base64. With \`--json\`, a key is \`{ "key", "value", "revision" }\`, or null if it is missing.
 
-A value is printed as JSON, bytes in base64. With --json a key is { "key", "value", "revision" }, or null if it is missing.
-Without --limit, all keys of the range are read, a thousand at a time: keys that change meanwhile may be old or new, and
-"revision" is that of the first thousand. With --limit, "more" says whether keys are left out.
-${CODES} A key that is not there is 1.`;
+Without \`--limit\`, all keys in the range are read, a thousand at a time. For keys that change in the meantime, you may get the old or
+the new value, and \`revision\` is the revision of the first thousand keys. With \`--limit\`, \`more\` is true if keys were left out.`,
+};
 
-/** A member answers with a part of what is much: the next begins behind the last key. */
+/** Reads a range page by page. Each page begins after the last key of the previous page. */
 async function rangeOf(map: SharedMap, options: RangeOptions): Promise<Range<unknown>> {
   const first = await map.range(options);
   const entries = [...first.entries];
@@ -76,10 +87,8 @@ async function get(map: string, key: string | undefined, options: GetOptions, in
     return { json: entry ?? (null as never), text: entry === undefined ? "" : shown(entry.value) };
   });
   if (more)
-    invocation.stderr.write(
-      `coterie: --limit ${limit} leaves out more keys of the map "${map}": give a higher one, or none\n`,
-    );
-  if (!isThere) throw new ExitWith(1, `nothing stands under "${key}" in the map "${map}"`);
+    invocation.stderr.write(`coterie: --limit ${limit} leaves out keys of the map "${map}": raise or omit it\n`);
+  if (!isThere) throw new ExitWith(1, `expected the map "${map}" to have the key "${key}", but it does not`);
 }
 
 interface PutOptions extends DataOptions {
@@ -89,40 +98,44 @@ interface PutOptions extends DataOptions {
 
 export function declarePut(command: Command, invocation: Invocation): void {
   command
-    .description("Puts a value under a key of a map, and prints the revision of the write.")
-    .argument("<map>", "the map's name")
-    .argument("<key>", "its key")
-    .argument("[value]", "JSON; what is none is a text");
-  withDataOptions(command)
-    .option("--file <path>", "the value is what stands there; -: standard input")
+    .description("Writes a map key and prints the revision of the write.")
+    .argument("<map>", "name of the map")
+    .argument("<key>", "the key")
+    .argument("[value]", "the value, as JSON or text");
+  withManual(withDataOptions(command), putManual)
+    .option("--file <path>", "read the value from this file, or from standard input with -")
     .option(
       "--if-revision <n>",
-      "only if the key was last put at this revision; 0: if nothing stands there",
+      "write only if the key was last written at this revision; 0 means that the key must not exist",
       wholeNumber("--if-revision", 0, Number.MAX_SAFE_INTEGER),
     )
-    .addHelpText("after", PUT_HELP)
     .action((map: string, key: string, value: string | undefined, options: PutOptions) =>
       put(map, key, valueIn(value, options.file), options, invocation),
     );
 }
 
-const PUT_HELP = `
-Example:
-  $ coterie put stock apples 3 --endpoints http://127.0.0.1:7300
-  7
-  $ coterie put stock pears '{"crates":2}' --if-revision 0 --endpoints http://127.0.0.1:7300
-  8
-  $ coterie put pages index --file index.json --endpoints http://127.0.0.1:7300
-  9
+const putManual: Manual = {
+  examples: [
+    `coterie put stock apples 3
+7`,
+    `coterie put stock pears '{"crates":2}' --if-revision 0
+8`,
+    `coterie put pages index --file index.json
+9`,
+  ],
+  exitCodes: `${EXIT_CODES}; also 1 if the key has another revision`,
+  details: `A value that parses as JSON is stored as JSON; any other value is stored as a string. With \`--json\`: \`{ "revision" }\`, or null if the
+key had another revision.`,
+};
 
-With --json: { "revision" }, null if something else stood there.
-${CODES} Something else stands there is 1.`;
-
-/** @throws UsageError for both or neither, and for a file that cannot be read */
+/**
+ * Returns the value given as an argument or in a file.
+ * @throws UsageError if both or neither are given, or if the file cannot be read
+ */
 function valueIn(value: string | undefined, file: string | undefined): string {
   if (file === undefined && value !== undefined) return value;
   if (file === undefined || value !== undefined)
-    throw new UsageError("bad-argument", "expected either a value or --file, to say what is put");
+    throw new UsageError("bad-argument", "expected either a value or --file");
   return contentOf(file === "-" ? 0 : file, "--file", "bad-argument");
 }
 
@@ -144,7 +157,11 @@ async function put(
     isDone = revision !== null;
     return { json: { revision }, text: revision === null ? "" : String(revision) };
   });
-  if (!isDone) throw new ExitWith(1, `"${key}" in the map "${map}" was not last put at revision ${ifRevision}`);
+  if (!isDone)
+    throw new ExitWith(
+      1,
+      `expected "${key}" in the map "${map}" to be at revision ${ifRevision}, but it is at another one: nothing was written`,
+    );
 }
 
 interface DeleteOptions extends DataOptions {
@@ -152,23 +169,21 @@ interface DeleteOptions extends DataOptions {
 }
 
 export function declareDelete(command: Command, invocation: Invocation): void {
-  command.description("Deletes a key of a map.").argument("<map>", "the map's name").argument("<key>", "its key");
-  withDataOptions(command)
+  command.description("Deletes a map key.").argument("<map>", "name of the map").argument("<key>", "the key");
+  withManual(withDataOptions(command), deleteManual)
     .option(
       "--if-revision <n>",
-      "only if the key was last put at this revision",
+      "delete only if the key was last written at this revision",
       wholeNumber("--if-revision", 0, Number.MAX_SAFE_INTEGER),
     )
-    .addHelpText("after", DELETE_HELP)
     .action((map: string, key: string, options: DeleteOptions) => del(map, key, options, invocation));
 }
 
-const DELETE_HELP = `
-Example:
-  $ coterie del stock apples --endpoints http://127.0.0.1:7300
-
-With --json: { "deleted" }.
-${CODES} A key that is not there, or was not last put at the revision of --if-revision, is 1.`;
+const deleteManual: Manual = {
+  examples: ["coterie del stock apples", "coterie del stock apples --if-revision 7"],
+  exitCodes: `${EXIT_CODES}; also 1 if the key does not exist or has another revision`,
+  details: `With \`--json\`: \`{ "deleted" }\`.`,
+};
 
 async function del(map: string, key: string, options: DeleteOptions, invocation: Invocation): Promise<void> {
   const { ifRevision } = options;
@@ -178,8 +193,11 @@ async function del(map: string, key: string, options: DeleteOptions, invocation:
     return { json: { deleted: isDeleted }, text: "" };
   });
   if (isDeleted) return;
-  const otherwise = ifRevision === undefined ? "" : `, or was not last put at revision ${ifRevision}`;
-  throw new ExitWith(1, `nothing was deleted: "${key}" in the map "${map}" is not there${otherwise}`);
+  const revision = ifRevision === undefined ? "" : ` with the revision ${ifRevision}`;
+  throw new ExitWith(
+    1,
+    `expected the map "${map}" to have the key "${key}"${revision}, but it does not: nothing was deleted`,
+  );
 }
 
 interface WatchOptions extends DataOptions {
@@ -192,28 +210,30 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 export function declareWatch(command: Command, invocation: Invocation): void {
   command
-    .description("Prints every change of a map, in order and once, as it happens, until Ctrl-C.")
-    .argument("<map>", "the map's name")
-    .argument("[key]", "only this key");
-  withDataOptions(command)
-    .option("--after <revision>", "also what has changed behind this revision", natural("--after", 0))
-    .option("--prefix <text>", "only keys that begin like this")
-    .option("--count <n>", "end after so many changes", natural("--count", 1))
-    .addHelpText("after", WATCH_HELP)
+    .description("Prints every change to a map once and in order, as it happens, until Ctrl-C.")
+    .argument("<map>", "name of the map")
+    .argument("[key]", "print only changes to this key");
+  withManual(withDataOptions(command), watchManual)
+    .option("--after <revision>", "also print the changes after this revision", natural("--after", 0))
+    .option("--prefix <text>", "print only changes to keys with this prefix")
+    .option("--count <n>", "exit after this number of changes", natural("--count", 1))
     .action((map: string, key: string | undefined, options: WatchOptions) => watch(map, key, options, invocation));
 }
 
 const natural = (option: string, min: number) => wholeNumber(option, min, Number.MAX_SAFE_INTEGER);
 
-const WATCH_HELP = `
-Example:
-  $ coterie watch stock --after 0 --count 2 --endpoints http://127.0.0.1:7300
-  7 put apples 3
-  9 delete apples
-
-If the member that it listens to fails, it continues at another and misses nothing. --timeout is for the first connection.
-With --json each line is { "type", "key", "value", "revision" }.
-${CODES} Ended by Ctrl-C, SIGTERM or a closed stdout is 0; changes after --after that are no longer remembered are 1.`;
+const watchManual: Manual = {
+  examples: [
+    "coterie watch stock",
+    `coterie watch stock --after 0 --count 2
+7 put apples 3
+9 delete apples`,
+    "coterie watch stock --prefix a --json",
+  ],
+  exitCodes: `${EXIT_CODES}; also 0 after Ctrl-C or SIGTERM, or when stdout is closed; also 1 if the changes after that revision are no longer available`,
+  details: `If the member that the command is connected to fails, the command continues at another member and misses no change. \`--timeout\`
+applies to the first connection. With \`--json\`, each line is \`{ "type", "key", "value", "revision" }\`.`,
+};
 
 async function watch(
   map: string,
@@ -229,11 +249,11 @@ async function watch(
   try {
     const client = await clientFor(options, { timeoutMs: timeout, signal: stopped.signal });
     try {
-      let told = 0;
+      let printed = 0;
       for await (const change of client.map(map).watch({ after, key, prefix, signal: stopped.signal })) {
         stdout.write(options.json === true ? `${JSON.stringify(change)}\n` : `${lineOf(change)}\n`);
-        told += 1;
-        if (told >= count) break;
+        printed += 1;
+        if (printed >= count) break;
       }
     } finally {
       await client.close();
@@ -254,24 +274,27 @@ const lineOf = (change: Change<unknown>): string =>
 
 export function declareTxn(command: Command, invocation: Invocation): void {
   command
-    .description("Carries out a transaction: all of `then` if all of `if` holds, otherwise all of `else`.")
-    .argument("<file>", "JSON; -: standard input");
-  withDataOptions(command)
-    .addHelpText("after", TXN_HELP)
-    .action((file: string, options: DataOptions) => transact(file, options, invocation));
+    .description("Runs a transaction: all of `then` if all comparisons in `if` hold, otherwise all of `else`.")
+    .argument("<file>", "file with the transaction as JSON, or - for standard input");
+  withManual(withDataOptions(command), txnManual).action((file: string, options: DataOptions) =>
+    transact(file, options, invocation),
+  );
 }
 
-const TXN_HELP = `
-Example:
-  $ cat move.json
-  { "if":   [{ "map": "stock", "key": "apples", "value": 3 }],
-    "then": [{ "put": { "map": "stock", "key": "apples", "value": 2 } }, { "delete": { "map": "stock", "key": "pears" } }],
-    "else": [{ "get": { "map": "stock", "key": "apples" } }] }
-  $ coterie txn move.json --endpoints http://127.0.0.1:7300
+const txnManual: Manual = {
+  examples: ["coterie txn move.json", "coterie txn move.json --json"],
+  exitCodes: `${EXIT_CODES}; also 1 if a comparison does not hold`,
+  details: `\`move.json\` updates the stock, but only if three apples are left:
 
-A comparison has a "value", or a "revision", 0 where nothing is to stand there. What is read is printed, a line each.
-With --json: { "succeeded", "revision", "results" }.
-${CODES} A comparison that does not hold is 1, when \`else\` has been done.`;
+\`\`\`json
+{ "if":   [{ "map": "stock", "key": "apples", "value": 3 }],
+  "then": [{ "put": { "map": "stock", "key": "apples", "value": 2 } }, { "delete": { "map": "stock", "key": "pears" } }],
+  "else": [{ "get": { "map": "stock", "key": "apples" } }] }
+\`\`\`
+
+A comparison has a \`value\` or a \`revision\`; revision 0 means that the key must not exist. Values that the transaction reads are
+printed, one per line. With \`--json\`: \`{ "succeeded", "revision", "results" }\`.`,
+};
 
 async function transact(file: string, options: DataOptions, invocation: Invocation): Promise<void> {
   const transaction = readTransaction(parsed(file));
@@ -282,7 +305,7 @@ async function transact(file: string, options: DataOptions, invocation: Invocati
     const read = done.results.flatMap(({ key, value }) => (value === undefined ? [] : [`${key} ${shown(value)}`]));
     return { json: done, text: read.join("\n") };
   });
-  if (!hasSucceeded) throw new ExitWith(1, "what stands after `if` does not hold, so `else` was done");
+  if (!hasSucceeded) throw new ExitWith(1, "a comparison in `if` does not hold, so `else` was run");
 }
 
 function parsed(file: string): unknown {
@@ -290,7 +313,7 @@ function parsed(file: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new UsageError("bad-argument", `expected ${file} to be a file of JSON: ${(error as Error).message}`);
+    throw new UsageError("bad-argument", `expected ${file} to be a JSON file: ${(error as Error).message}`);
   }
 }
 
@@ -300,21 +323,25 @@ interface CounterOptions extends DataOptions {
 }
 
 export function declareCounter(command: Command, invocation: Invocation): void {
-  command.description("Prints a counter, after adding to it or setting it if so asked.").argument("<name>", "its name");
-  withDataOptions(command)
-    .option("--add <n>", "add this, below 0 to count down", whole("--add"))
-    .option("--set <n>", "set it to this", whole("--set"))
-    .addHelpText("after", COUNTER_HELP)
+  command
+    .description("Prints a counter, optionally after adding to it or setting it.")
+    .argument("<name>", "name of the counter");
+  withManual(withDataOptions(command), counterManual)
+    .option("--add <n>", "add this number, which may be negative", whole("--add"))
+    .option("--set <n>", "set the counter to this number", whole("--set"))
     .action((name: string, options: CounterOptions) => counter(name, options, invocation));
 }
 
-const COUNTER_HELP = `
-Example:
-  $ coterie counter orders --add 1 --endpoints http://127.0.0.1:7300
-  42
-
-With --json: { "value" }.
-${CODES}`;
+const counterManual: Manual = {
+  examples: [
+    "coterie counter orders",
+    `coterie counter orders --add 1
+42`,
+    "coterie counter orders --set 0",
+  ],
+  exitCodes: EXIT_CODES,
+  details: `With \`--json\`: \`{ "value" }\`.`,
+};
 
 function whole(option: string) {
   return (text: string): number => {

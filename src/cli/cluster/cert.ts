@@ -1,10 +1,11 @@
-/** `coterie cert`: an authority of a cluster's own, and certificates for its members. */
+/** `coterie cert`: creates a certificate authority for a cluster, and certificates for its members and clients. */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { hostsIn, issue, makeAuthority, type Pair, type Purpose } from "../../cluster/certificates.ts";
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { isHost } from "../../runtime/host-port.ts";
+import { type Manual, withManual } from "../manual.ts";
 import { wholeNumber } from "../options.ts";
 import type { Invocation, Output } from "../output.ts";
 
@@ -25,30 +26,26 @@ interface Options {
 const anId = wholeNumber("<ids>", 0, Number.MAX_SAFE_INTEGER, "members' ids, such as 1 2 3");
 
 export function declare(command: Command, { stdout }: Invocation): void {
-  command
+  withManual(command, manual)
     .description(
-      "Makes certificates for members and clients, signed by an authority of the cluster's own, which is made if there is none yet.",
+      "Creates certificates for members and clients, signed by the cluster's own authority. Creates the authority if there is none.",
     )
-    .argument("[ids...]", "the members, by their ids", (text: string, before?: number[]) => [
-      ...(before ?? []),
-      anId(text),
-    ])
-    .requiredOption("--out <dir>", "where they are written; what is there already stays")
-    .option("--days <n>", "for how long they are valid", wholeNumber("--days", 1, MAX_DAYS), 365)
+    .argument("[ids...]", "ids of the members", (text: string, before?: number[]) => [...(before ?? []), anId(text)])
+    .requiredOption("--out <dir>", "output folder; existing certificates are not replaced")
+    .option("--days <n>", "validity in days", wholeNumber("--days", 1, MAX_DAYS), 365)
     .option(
       "--host <names...>",
-      "DNS names and IP addresses that browsers and scrapers reach the admin pages, and clients the members, by",
+      "DNS names and IP addresses at which clients, browsers and scrapers reach the members",
       certifiedHost,
     )
-    .option("--client <names...>", "clients that are no members, by the names that the file of roles has", clientName)
-    .option("--cluster <name>", "what the authority is called", "coterie")
-    .option("--renew", "make new certificates where there are some, with their names unless --host says others")
-    .option("--json", "print what was written as JSON")
-    .addHelpText("after", EXPLANATION)
+    .option("--client <names...>", "names of clients, as in the roles file", clientName)
+    .option("--cluster <name>", "name of the authority", "coterie")
+    .option("--renew", "replace existing certificates, and keep their names unless --host sets others")
+    .option("--json", "print the list of written files as JSON")
     .action((ids: number[], options: Options) => run(ids, options, stdout));
 }
 
-/** What a certificate can name: hosts, and all hosts of a domain. */
+/** Parses a host for a certificate. A host can be a wildcard that covers all hosts in a domain. */
 function certifiedHost(text: string, before: readonly string[] = []): readonly string[] {
   if (isHost(text.startsWith("*.") ? text.slice(2) : text)) return [...before, text];
   throw new UsageError(
@@ -57,33 +54,42 @@ function certifiedHost(text: string, before: readonly string[] = []): readonly s
   );
 }
 
-/** It names its files as well: neither those of the authority nor of a member. */
+/**
+ * Parses a client's name. It is also used as a file name, so it must differ from the names of the authority and the
+ * members.
+ */
 function clientName(text: string, before: readonly string[] = []): readonly string[] {
   if (/^[a-z\d]([a-z\d._-]*[a-z\d])?$/i.test(text) && !/^(ca|node-\d+)$/i.test(text)) return [...before, text];
   throw new UsageError("bad-argument", unexpected("--client", "names of clients, such as worker-7", text));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie cert 1 2 3 --out certs --host localhost 127.0.0.1
-  then, in the config file: "tls": { "ca": "certs/ca.pem", "cert": "certs/node-{id}.pem", "key": "certs/node-{id}.key" }
-  $ coterie cert --client worker-7 --out certs
+const manual: Manual = {
+  examples: [
+    "coterie cert 1 2 3 --out certs --host localhost 127.0.0.1",
+    "coterie cert --client worker-7 --out certs",
+    "coterie cert 2 --renew --out certs",
+  ],
+  exitCodes: "0 done; 1 a file cannot be read or written; 2 invalid arguments, or a certificate already exists",
+  details: `Then set this in the config file:
 
-Members know each other as node-<id> and need no --host. It is for clients, browsers and scrapers that come over https: the
-names and addresses by which they reach a member. A client's certificate gives it the role that the file of roles has for
-its name.
+\`\`\`json
+"tls": { "ca": "certs/ca.pem", "cert": "certs/node-{id}.pem", "key": "certs/node-{id}.key" }
+\`\`\`
 
-Keep ca.key away from the members: whoever has it can pose as any of them. For another member, or with --renew for new
-certificates before the old ones expire, give the same command with the same folder.
+Members identify each other as \`node-ID\` and need no \`--host\`. The option adds the names and addresses that clients, browsers and
+scrapers connect to over HTTPS. The name in a client's certificate determines its role in the roles file.
 
-With --json: { "authority": { "cert", "isNew" }, "members": [{ "id", "hosts", "cert", "key", "validUntil" }],
-"clients": [{ "name", "cert", "key", "validUntil" }] }
-Exit codes: 0 written; 1 a file cannot be read or written; 2 wrong arguments, or there are such certificates already.`;
+Keep \`ca.key\` away from the members: a program that has it can pose as any of them. To add a member, run the same command with the
+same folder. To renew certificates before they expire, add \`--renew\`.
 
-/** Whose certificate is made. */
+With \`--json\`: \`{ "authority": { "cert", "isNew" }, "members": [{ "id", "hosts", "cert", "key", "validUntil" }],
+"clients": [{ "name", "cert", "key", "validUntil" }] }\`.`,
+};
+
+/** A member or client, and the files for its certificate. */
 interface Subject {
   readonly name: string;
-  /** Of a member; null: a client. */
+  /** The member's id. Null for a client. */
   readonly id: number | null;
   readonly cert: string;
   readonly key: string;
@@ -98,8 +104,7 @@ async function run(ids: readonly number[], options: Options, stdout: Output): Pr
     key: join(out, `${name}.key`),
   });
   const subjects = [...ids.map((id) => subject(`node-${id}`, id)), ...client.map((name) => subject(name, null))];
-  if (subjects.length === 0)
-    throw new UsageError("bad-argument", "expected members' ids, or --client and names, got neither");
+  if (subjects.length === 0) throw new UsageError("bad-argument", "expected member ids, or --client with names");
   requireAbsent(subjects, options);
   const all: (Subject & { readonly hosts: Hosts })[] = [];
   for (const each of subjects) all.push({ ...each, hosts: await hostsOf(each, options) });
@@ -116,7 +121,7 @@ async function run(ids: readonly number[], options: Options, stdout: Output): Pr
 
 const purposeOf = (id: number | null): Purpose => (id === null ? "client" : "both");
 
-/** @throws UsageError for a certificate that is there and is not to be replaced */
+/** @throws UsageError if a certificate exists and `--renew` is not given */
 function requireAbsent(subjects: readonly Subject[], { renew }: Options): void {
   const there = subjects.find(({ cert, key }) => existsSync(cert) || existsSync(key));
   if (there === undefined || renew === true) return;
@@ -129,11 +134,14 @@ function requireAbsent(subjects: readonly Subject[], { renew }: Options): void {
 
 interface Hosts {
   readonly names: readonly string[];
-  /** Those of the certificate before. */
+  /** Whether these names come from the old certificate. */
   readonly areKept: boolean;
 }
 
-/** By what a member is reached: what is said, or else what its certificate says that is renewed. @throws UsageError where that is none */
+/**
+ * Returns the host names for a member, from `--host` or else from the certificate that is to be renewed.
+ * @throws UsageError if the file to renew is not a certificate
+ */
 async function hostsOf({ id, name, cert }: Subject, { host, renew }: Options): Promise<Hosts> {
   if (id === null) return { names: [], areKept: false };
   if (host !== undefined || renew !== true || !existsSync(cert)) return { names: host ?? [], areKept: false };
@@ -143,8 +151,10 @@ async function hostsOf({ id, name, cert }: Subject, { host, renew }: Options): P
     return { names, areKept: names.length > 0 };
   } catch (error) {
     if (error instanceof EnvironmentError) throw error;
-    const wanted = "to be a certificate, whose names are kept, or --host to say them";
-    throw new UsageError("no-certificate", `expected ${cert} ${wanted}, got what is none`);
+    throw new UsageError(
+      "no-certificate",
+      `expected ${cert} to be a certificate whose names can be kept: pass the names with --host`,
+    );
   }
 }
 
@@ -165,7 +175,7 @@ function asJson({ authority, all, validUntil }: Made): object {
 }
 
 function text({ authority, all, validUntil }: Made): string {
-  const made = authority.isNew ? `made ${authority.cert}, and its key beside it\n` : "";
+  const made = authority.isNew ? `made ${authority.cert}, and its key next to it\n` : "";
   const lines = all.map(({ cert, key, hosts: { names, areKept } }) => {
     const kept = areKept ? `, for ${names.join(", ")} as before` : "";
     return `${cert}, ${key}: valid until ${validUntil.slice(0, 10)}${kept}\n`;
@@ -173,7 +183,10 @@ function text({ authority, all, validUntil }: Made): string {
   return `${made}${lines.join("")}`;
 }
 
-/** The one that is there, or a new one, but not to renew with. @throws UsageError if half of it is there */
+/**
+ * Returns the existing authority or, unless `--renew` is given, a new one.
+ * @throws UsageError if only one of its two files exists
+ */
 async function authorityIn(
   folder: string,
   { cluster, renew }: Options,
@@ -184,12 +197,12 @@ async function authorityIn(
   if (existsSync(cert) || existsSync(key))
     throw new UsageError(
       "half-an-authority",
-      `expected ${cert} and ${key}, or neither, and only one of them is there: bring the other, or choose another folder`,
+      `expected both ${cert} and ${key}, or neither, got only one of them: add the other, or choose another folder`,
     );
   if (renew === true)
     throw new UsageError(
       "no-authority",
-      `expected ${cert} and ${key}, with which --renew signs, and neither is there: name the folder that has them, or leave out --renew to make a new authority, which members of the old one do not know`,
+      `expected ${cert} and ${key} for --renew, got neither: choose the folder that contains them. Without --renew you get a new authority, which members that use the old one do not trust`,
     );
   const made = await makeAuthority(cluster, now);
   writePair(cert, key, made);
@@ -204,13 +217,13 @@ function read(file: string): string {
   }
 }
 
-/** The key first: a certificate that is there has its key. */
+/** Writes the key first, so that every certificate has a key. */
 function writePair(cert: string, key: string, pair: Pair): void {
   write(key, pair.key, OWNER_ONLY);
   write(cert, pair.cert, PUBLIC);
 }
 
-/** Whole or not at all, and never readable by others on its way. */
+/** Writes a file atomically. If the mode is private, other users can never read the file, not even briefly. */
 function write(file: string, content: string, mode: number): void {
   try {
     mkdirSync(join(file, ".."), { recursive: true });

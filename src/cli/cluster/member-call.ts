@@ -1,32 +1,34 @@
-/** Asks a cluster about its members, to change them, or for a snapshot, where members serve clients. */
+/** Requests to the HTTP API: lists and changes members, and downloads a snapshot. */
 import type { Command } from "commander";
 import { z } from "zod";
 import { complaint } from "../../cluster/admin-client.ts";
 import { MAX_REQUEST_MS } from "../../cluster/clients/request-timeout.ts";
 import { type Answer, type Download, download, exchange } from "../../cluster/http-exchange.ts";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
-import { type DataOptions, placesFor, withDataOptions } from "../client/endpoints.ts";
+import { type DataOptions, OTHER_ENDPOINTS, placesFor, withDataOptions } from "../client/endpoints.ts";
 
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** A member answers within the time that it is given; it takes a moment more until that is here. */
+/** Extra time for a response to arrive. The member itself responds within `timeoutMs`. */
 const ON_THE_WAY_MS = 2_000;
 
-/** What is asked over HTTP waits for no longer than this. */
+/** Adds the options for an HTTP request. The maximum timeout is the longest wait that the server allows. */
 export const withRequestOptions = (command: Command): Command =>
   withDataOptions(command, "how long to wait, 10m at most (default: 10s)", MAX_REQUEST_MS);
 
 const listShape = z.object({
   members: z.array(z.object({ id: z.number(), address: z.string(), role: z.string(), isLeader: z.boolean() })),
 });
+/** The members, as listed by the HTTP API. */
 export type Listed = z.infer<typeof listShape>["members"];
 
 export async function membersAt(options: DataOptions): Promise<Listed> {
   const { body } = await ask(options, "GET", `/v1/members?timeoutMs=${options.timeout ?? DEFAULT_TIMEOUT_MS}`);
   const parsed = listShape.safeParse(body);
-  if (!parsed.success) throw new EnvironmentError("no-answer", "expected a list of members, got something else");
+  if (!parsed.success) throw new EnvironmentError("no-answer", "expected a list of members, got another answer");
   return parsed.data.members;
 }
 
+/** Requests a change to the members. */
 export async function change(
   options: DataOptions,
   method: "POST" | "PUT",
@@ -36,12 +38,12 @@ export async function change(
   await ask(options, method, path, { ...body, timeoutMs: options.timeout ?? DEFAULT_TIMEOUT_MS });
 }
 
-/** Waits until all changes are in effect. */
+/** Waits until all changes have taken effect. */
 export async function settled(options: DataOptions): Promise<void> {
   await ask(options, "POST", "/v1/members/settled", { timeoutMs: options.timeout ?? DEFAULT_TIMEOUT_MS });
 }
 
-/** All that the members share, chunk by chunk. */
+/** Downloads the shared state in chunks. */
 export async function snapshotFrom(
   options: DataOptions,
   { signal, take }: Pick<Download, "signal" | "take">,
@@ -56,7 +58,8 @@ export async function snapshotFrom(
 
 async function ask(options: DataOptions, method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<Answer> {
   const timeoutMs = (options.timeout ?? DEFAULT_TIMEOUT_MS) + ON_THE_WAY_MS;
-  // What changes nothing can be asked anew, such as where the member that was asked has been removed meanwhile.
+  // If a read fails, it can be retried with another member, for example because this one has been removed in the
+  // meantime.
   const isAgain = method === "GET" || path.endsWith("/settled");
   return atFirst(options, isAgain, async (at, { token, tls }) => {
     const given = { method, timeoutMs, token, tls, ...(body === undefined ? {} : { body }) };
@@ -65,7 +68,7 @@ async function ask(options: DataOptions, method: "GET" | "POST" | "PUT", path: s
   });
 }
 
-/** By a member. */
+/** The error code for a request that a member rejects. */
 const REFUSED = "refused";
 
 function refuse({ status, body }: Answer, endpoint: string): never {
@@ -75,9 +78,9 @@ function refuse({ status, body }: Answer, endpoint: string): never {
 }
 
 /**
- * At the first endpoint where somebody is there.
- * @param isAgain where that fails, it is asked of the next one.
- * @throws UsageError for what cannot be or may not; EnvironmentError, with what a member answered before that nobody does elsewhere
+ * Calls the first endpoint that answers.
+ * @param isAgain whether to try the next endpoint after a failure
+ * @throws UsageError for an invalid or forbidden request; EnvironmentError with the last answer, if there was one
  */
 async function atFirst<T>(
   options: DataOptions,
@@ -86,7 +89,7 @@ async function atFirst<T>(
 ): Promise<T> {
   const places = placesFor(options);
   let failure: unknown;
-  let answered: unknown = null;
+  let answered: EnvironmentError | null = null;
   for (const endpoint of places.endpoints) {
     try {
       return await act(pagesOf(endpoint), places);
@@ -96,13 +99,16 @@ async function atFirst<T>(
       if (!isAbsent(error) && !(isAgain && error instanceof EnvironmentError)) throw error;
     }
   }
-  throw answered ?? failure;
+  if (answered !== null) throw answered;
+  const why = (failure as Error).message.replace(/^.* does not answer: /, "");
+  const text = `none of ${places.endpoints.join(", ")} answered: ${why} (${OTHER_ENDPOINTS})`;
+  throw new EnvironmentError("no-answer", text, { cause: failure });
 }
 
-/** Endpoints may be those of WebSocket, too. */
+/** Returns the base URL for an endpoint's pages. Also accepts WebSocket endpoints. */
 const pagesOf = (endpoint: string): string => endpoint.replace(/^ws/, "http").replace(/\/$/, "");
 
-/** Nothing was asked there, so it can be asked elsewhere. */
+/** Whether the request was never sent, so that it is safe to send it to the next endpoint. */
 const isAbsent = (error: unknown): boolean =>
   ["ECONNREFUSED", "ENOTFOUND", "EHOSTUNREACH"].includes(
     ((error as Error).cause as { code?: string } | undefined)?.code ?? "",

@@ -1,4 +1,4 @@
-/** `coterie node`: one member alone, so that a cluster can span machines. */
+/** `coterie node`: runs a single member, so that a cluster can span several machines. */
 import type { EventEmitter } from "node:events";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,13 +7,15 @@ import { namesProtocol } from "../../cluster/config.ts";
 import { type Member as RunningMember, runMember } from "../../cluster/member.ts";
 import { readConfig } from "../../cluster/protocol-config.ts";
 import type { Member } from "../../cluster/services/api.ts";
+import { CoordinationError } from "../../cluster/services/coordination-error.ts";
 import { UsageError } from "../../core/errors.ts";
 import { behaviour } from "../../experiment/experiment.ts";
 import { type BehaviourName, behaviours } from "../../protocols/byzantine.ts";
-import { docsPage } from "../../runtime/docs-page.ts";
 import { createLog, type Log } from "../../runtime/log.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
+import { type Manual, withManual } from "../manual.ts";
 import { MAX_SEED, seed, wholeNumber } from "../options.ts";
+import { ExitWith } from "../output.ts";
 import { blameTheCaller, joinCluster, requireMember } from "./own-member.ts";
 
 const STOP_WITHIN_MS = 1_000;
@@ -35,50 +37,61 @@ interface NodeOptions {
 }
 
 export function declare(command: Command): void {
-  command
+  withManual(command, manual)
     .description(
-      "Runs one member of a cluster until SIGTERM or Ctrl-C. When it runs, it says so in one line of JSON on stdout.",
+      "Runs one member of a cluster until SIGTERM or Ctrl-C. Prints one line of JSON on stdout once the member is running.",
     )
-    .requiredOption("--config <file>", "the cluster's config file, the same for every member")
+    .requiredOption("--config <file>", "config file of the cluster, the same for every member")
     .requiredOption(
       "--id <n>",
-      "which member of the config this is",
+      "id of this member in the config",
       wholeNumber("--id", 0, Number.MAX_SAFE_INTEGER, "a member's id"),
     )
-    .option("--data <dir>", "where this member keeps its journal, if what runs keeps one")
-    .option("--existing", "join a cluster that others have founded, and that has this member on its list")
-    .option("--clients <host:port>", "serve clients that are no members there: HTTP and WebSocket")
-    .option("--client-roles <file>", "with --clients: a file that says who may do what; off loopback it must be")
-    .option("--client-url <url>", "with --clients: by which clients reach it, if that is not where it listens")
-    .option(
-      "--etcd <port>",
-      "serve etcd's API v3 there, for etcdctl and etcd's client libraries: a port or host:port, on loopback",
-    )
-    .option("--fault-injector", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
-    .option("--byzantine <how>", `lie, for tests of the others: ${behaviours.join(", ")}`, (text) =>
+    .option("--data <dir>", "folder of the journal; overrides dataDir in the config")
+    .option("--existing", "join a running cluster that lists this member")
+    .option("--clients <host:port>", "address at which to serve clients over HTTP and WebSocket")
+    .option("--client-roles <file>", "with --clients: roles file; required unless the address is on loopback")
+    .option("--client-url <url>", "with --clients: URL at which clients reach this member, if it differs")
+    .option("--etcd <port>", "port or host:port on loopback at which to serve etcd's v3 API")
+    .option("--fault-injector", "let PUT /faults drop and delay this member's messages and cut its links")
+    .option("--byzantine <how>", `run as a Byzantine member, for tests: ${behaviours.join(", ")}`, (text) =>
       behaviour(text, "--byzantine"),
     )
-    .option("--seed <n>", "with --byzantine: equal seeds choose alike (default: any)", seed)
-    .option("--log-json", "write the log, on stderr, as JSON lines { at, level, text, event, … }")
-    .option("--supervised", "stop when standard input ends: the process that started this member holds its other end")
-    .addHelpText("after", EXAMPLE)
+    .option("--seed <n>", "with --byzantine: seed for the member's choices (default: random)", seed)
+    .option("--log-json", "write the log on stderr as JSON lines")
+    .option("--supervised", "stop when standard input ends, for example when the parent process exits")
     .action(run);
 }
 
-const EXAMPLE = `
-Example:
-  $ cat demo.json
-  { "cluster": "demo", "protocol": "bully",
-    "members": {
-      "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" },
-      "1": { "address": "127.0.0.1:7402", "admin": "127.0.0.1:7502" } } }
-  $ coterie node --config demo.json --id 0
-  {"event":"listening","id":0,"pid":4711,"address":"127.0.0.1:7401",…}
+const manual: Manual = {
+  examples: [
+    "coterie node --config cluster.json --id 1",
+    "coterie node --config cluster.json --id 1 --clients 127.0.0.1:7300",
+    "coterie node --config cluster.json --id 4 --existing",
+    "coterie node --config cluster.json --id 1 --etcd 2379",
+  ],
+  exitCodes:
+    "0 stopped by a signal; 1 the member failed, or cannot listen on an address; 2 invalid arguments, config or files",
+  details: `A config file without \`protocol\` runs a member that serves elections, locks, channels and shared state to programs:
 
-Without "protocol", the member serves elections, locks, channels and shared data to programs that join().
-Every field of the config file is described in ${docsPage("cluster.md")}
+\`\`\`json
+{ "cluster": "demo", "dataDir": "journal-{id}",
+  "members": {
+    "1": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" },
+    "2": { "address": "127.0.0.1:7402", "admin": "127.0.0.1:7502" },
+    "3": { "address": "127.0.0.1:7403", "admin": "127.0.0.1:7503" } } }
+\`\`\`
 
-Exit codes: 0 stopped as asked; 1 the member failed; 2 wrong arguments, a bad config, or an address or file that cannot be used.`;
+With \`"protocol": "bully"\`, the members run only this protocol. [Configuration](configuration.md) describes every field.
+
+Once the member is running, stdout has one line:
+
+\`\`\`json
+{ "event": "listening", "id", "pid", "address", "admin", "clients"?, "etcd"? }
+\`\`\`
+
+The log goes to stderr. With \`--log-json\`, each line is \`{ "at", "level", "text", "event", … }\`: see [log events](log-events.md).`,
+};
 
 async function run(options: NodeOptions): Promise<void> {
   const { ended, ignore } = whenToStop(options.supervised === true);
@@ -86,10 +99,10 @@ async function run(options: NodeOptions): Promise<void> {
   const failed = new Promise<never>((_, reject) => {
     fail = reject;
   });
-  failed.catch(() => {}); // It may fail before anybody waits for that.
+  failed.catch(() => {}); // It may reject before the race below.
   const member = await startedBefore(ended, started(options, fail)).catch((error: unknown) => {
     ignore();
-    return blameTheCaller(error);
+    return blameTheCaller(unreported(error));
   });
   if (member === null) {
     process.stdin.destroy();
@@ -101,13 +114,25 @@ async function run(options: NodeOptions): Promise<void> {
   process.stdout.write(`${JSON.stringify(listening)}\n`);
   try {
     await Promise.race([ended, failed]);
+  } catch (error) {
+    throw unreported(error);
   } finally {
     await soon(member.stop());
     process.stdin.destroy();
   }
 }
 
-/** What has been started, or null if it is to stop before that: if it comes through soon, it is stopped in order. */
+/** Removes the message from an error that the member's log has already reported. */
+export function unreported(error: unknown): unknown {
+  const isReported =
+    error instanceof CoordinationError && (error.code === "member-failed" || error.code === "member-removed");
+  return isReported ? new ExitWith(1) : error;
+}
+
+/**
+ * Resolves with the started member, or with null if a signal arrived first. If the member finishes starting after the
+ * signal, it is stopped.
+ */
 export async function startedBefore<M extends Pick<RunningMember, "stop">>(
   ended: Promise<void>,
   starting: Promise<M>,
@@ -117,7 +142,7 @@ export async function startedBefore<M extends Pick<RunningMember, "stop">>(
     await soon(
       starting.then(
         (late) => late.stop(),
-        () => {}, // What failed has nothing to stop.
+        () => {}, // If the start failed, there is nothing to stop.
       ),
     );
   return member;
@@ -126,7 +151,7 @@ export async function startedBefore<M extends Pick<RunningMember, "stop">>(
 const soon = (stopping: Promise<void>): Promise<void> =>
   Promise.race([stopping, sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
 
-/** Runs the config's protocol or, where it names none, elections and locks by name. */
+/** Runs the protocol given in the config. If there is none, runs a member that serves elections and locks by name. */
 async function started(
   options: NodeOptions,
   onFatal: (error: Error) => void,
@@ -137,19 +162,19 @@ async function started(
   if (options.seed !== undefined && options.byzantine === undefined)
     throw new UsageError(
       "bad-argument",
-      "expected --seed to come with --byzantine: an honest member has no use for it",
+      "expected --byzantine with --seed, because only a Byzantine member uses a seed",
     );
   for (const [flag, value] of [
     ["--client-roles", options.clientRoles],
     ["--client-url", options.clientUrl],
   ] as const)
     if (value !== undefined && options.clients === undefined)
-      throw new UsageError("bad-argument", `expected ${flag} to come with --clients`);
+      throw new UsageError("bad-argument", `expected --clients with ${flag}`);
   if (!namesProtocol(options.config)) {
     if (options.byzantine !== undefined)
       throw new UsageError(
         "bad-argument",
-        "expected --byzantine to come with a config that names a protocol: members that serve elections and locks by name do not lie",
+        "expected a config with a protocol for --byzantine: members that serve elections and locks by name cannot be Byzantine",
       );
     const member = await joinCluster(options, log);
     member.signal.addEventListener("abort", () => onFatal(member.signal.reason as Error));
@@ -159,17 +184,17 @@ async function started(
   if (options.existing === true)
     throw new UsageError(
       "bad-argument",
-      "expected --existing to come with a config that names no protocol: who runs a protocol is fixed by its config",
+      "expected a config without a protocol for --existing: the members of a protocol are fixed by its config",
     );
   if (options.clients !== undefined)
     throw new UsageError(
       "bad-argument",
-      "expected --clients to come with a config that names no protocol: only members that serve elections and locks by name serve clients",
+      "expected a config without a protocol for --clients: only members that serve elections and locks by name serve clients",
     );
   if (options.etcd !== undefined)
     throw new UsageError(
       "bad-argument",
-      "expected --etcd to come with a config that names no protocol: only members that serve elections and locks by name serve etcd's API",
+      "expected a config without a protocol for --etcd: only members that serve elections and locks by name serve etcd's API",
     );
   const read = readConfig(options.config);
   const config = options.data === undefined ? read : { ...read, dataDir: resolve(options.data) };
@@ -183,14 +208,14 @@ async function started(
 
 const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
-/** `ignore`: nobody waits for the end any more. */
+/** Listens for signals. `ended` resolves at the first signal, and `ignore` removes the listeners. */
 export function whenToStop(
   supervised: boolean,
   signals: EventEmitter = process,
 ): { readonly ended: Promise<void>; ignore(): void } {
   let stop = (): void => {};
   const ended = new Promise<void>((done) => {
-    stop = () => done(); // Not with the signal's name.
+    stop = () => done(); // This discards the signal's name.
   });
   for (const signal of SIGNALS) signals.once(signal, stop);
   if (supervised) process.stdin.on("error", stop).on("end", stop).on("close", stop).resume();

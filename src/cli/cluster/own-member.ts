@@ -1,37 +1,43 @@
-/** Joins a cluster as a member, as a config file describes it. */
+/** Joins a cluster as a member, using the settings in a config file. */
 import { readServiceConfig, type ServiceConfig } from "../../cluster/config.ts";
 import { join } from "../../cluster/join.ts";
 import type { JoinOptions, Member } from "../../cluster/services/api.ts";
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
-import { formatHostPort, type HostPort, isLoopback } from "../../runtime/host-port.ts";
+import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../../runtime/host-port.ts";
 import type { Log } from "../../runtime/log.ts";
 
-/** Which member of which cluster. */
+/** The id and settings of the member that this process runs. */
 interface Place {
   readonly config: string;
   readonly id: number;
-  /** Instead of the config's `dataDir`. */
+  /** Overrides the config's `dataDir`. */
   readonly data?: string;
   readonly faultInjector?: true;
-  /** It joins a cluster that others have founded. */
+  /** Whether the member joins a cluster that is already running. */
   readonly existing?: true;
-  /** Where clients are served, and the file that says who may do what. */
+  /** The address for clients, and the roles file. */
   readonly clients?: string;
   readonly clientRoles?: string;
-  /** By which clients reach it. */
+  /** The URL for clients. */
   readonly clientUrl?: string;
-  /** Where etcd's API is served: a port of this machine's loopback, or `host:port`. */
+  /** The address of the etcd API: a loopback port, or `host:port`. */
   readonly etcd?: string;
 }
 
-/** Joins as a config file says. @throws UsageError for a config, an id, an address or a folder that cannot be used */
+/**
+ * Joins the cluster.
+ * @throws UsageError if the config, id, address or folder cannot be used
+ */
 export async function joinCluster(options: Place, log: Log): Promise<Member> {
   const { cluster, members, tls, limits, dataDir, timing } = readServiceConfig(options.config);
   const { listen, admin } = requireMember(members, options);
   const addresses = Object.entries(members).map(([id, { address }]) => [id, formatHostPort(address)]);
   const folder = options.data ?? dataDir;
   if (folder === null || folder === undefined)
-    throw new UsageError("bad-config", `expected "dataDir" in ${options.config}, or --data: a member keeps a journal`);
+    throw new UsageError(
+      "bad-config",
+      `expected "dataDir" in ${options.config}, or --data, because a member keeps a journal`,
+    );
   return join({
     id: options.id,
     members: Object.fromEntries(addresses),
@@ -52,19 +58,29 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
 
 const placeOf = (etcd: string): string => (/^\d+$/.test(etcd) ? `127.0.0.1:${etcd}` : etcd);
 
-/** With the certificates that members have, if they have any. */
+/** Returns the settings for the client server. It uses the members' certificates, if they have any. */
 function clientsOf(
   { clients: listen, clientRoles: roles, clientUrl: url }: Place,
   tls: ServiceConfig["tls"],
 ): Pick<JoinOptions, "clients"> {
-  return listen === undefined ? {} : { clients: { listen, tls: tls ?? "off", roles, url } };
+  if (listen === undefined) return {};
+  const address = parseHostPort(listen);
+  if (address !== null && !isLoopback(address.host) && roles === undefined)
+    throw new UsageError(
+      "bad-argument",
+      `${unexpected("--clients", "a loopback address without --client-roles", listen)}: to serve a network, add --client-roles FILE`,
+    );
+  return { clients: { listen, tls: tls ?? "off", roles, url } };
 }
 
-/** A config that shows admin pages to a network has said that it is trusted. */
+/**
+ * Returns the settings for the admin pages. A config that exposes them on a network declares that the network is
+ * trusted.
+ */
 const adminOf = (admin: HostPort) =>
   isLoopback(admin.host) ? formatHostPort(admin) : { address: formatHostPort(admin), tls: "off" as const };
 
-/** @throws UsageError if the config has no such member. */
+/** @throws UsageError if the config has no such member */
 export function requireMember<T>(members: Readonly<Record<number, T>>, { id, config }: Place): T {
   const member = members[id];
   if (member !== undefined) return member;
@@ -72,29 +88,27 @@ export function requireMember<T>(members: Readonly<Record<number, T>>, { id, con
   throw new UsageError("unknown-node", unexpected("--id", `one of the members ${known} in ${config}`, id));
 }
 
-/**
- * What is wrong with an address or a file that somebody wrote into the config: it is for them to write another. A port that is
- * taken is not among them: it may be free in a moment, as after a restart, so a supervisor should try again.
- */
-const CALLERS_CODES = [
-  ...["EADDRNOTAVAIL", "EACCES", "ENOTFOUND", "EAI_AGAIN"],
-  ...["ENOENT", "EISDIR", "ENOTDIR", "EEXIST", "EROFS"],
-];
+/** The codes of errors about a file in the config that only the user can fix. */
+const FILE_CODES = ["EACCES", "ENOENT", "EISDIR", "ENOTDIR", "EEXIST", "EROFS"];
 const JOURNAL_CODES = [
   "journal-in-use",
   "damaged-journal",
   "foreign-journal",
+  "journal-path",
+  "journal-version",
   "other-journal",
   "journal-full",
   "wrong-members",
   "member-removed",
 ];
 
-/** @throws UsageError if the caller can mend it, otherwise the error itself */
+/** Rethrows an error, converted to a UsageError if the caller can fix it. */
 export function blameTheCaller(error: unknown): never {
   if (!(error instanceof EnvironmentError)) throw error;
+  // The address may become available soon: a port is freed, an interface comes up, or a name resolves. Supervisors
+  // retry.
+  if (error.code === "cannot-listen") throw error;
   const { code = "" } = (error.cause ?? {}) as NodeJS.ErrnoException;
-  if (JOURNAL_CODES.includes(error.code) || CALLERS_CODES.includes(code))
-    throw new UsageError(error.code, error.message);
+  if (JOURNAL_CODES.includes(error.code) || FILE_CODES.includes(code)) throw new UsageError(error.code, error.message);
   throw error;
 }

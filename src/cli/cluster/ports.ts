@@ -1,37 +1,46 @@
 /**
- * The ports of a local cluster: its own pages on the base port, members from base + 1, their admin pages from base + 101.
- * Holding the base port open stands for holding the range: two clusters cannot start in the same one.
+ * The ports of a local cluster. The base port is for the cluster's own pages, members start at base + 1, and their
+ * admin pages start at base + 101. Listening on the base port reserves the range, so that two clusters cannot use the
+ * same ports.
  */
 import { createServer, type Server } from "node:http";
 import { createServer as createProbe } from "node:net";
-import { UsageError, unexpected } from "../../core/errors.ts";
+import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { MAX_PORT } from "../../runtime/host-port.ts";
 
+/** The host used in all addresses of a local cluster. */
 export const HOST = "127.0.0.1";
+/** The maximum number of members in a local cluster. */
 export const MAX_NODES = 64;
 
 const ADMIN_OFFSET = 101;
-/** Ranges that are chosen here begin at multiples of this, so they do not overlap. */
+/** Automatically chosen ranges begin at multiples of this, so that they do not overlap. */
 const RANGE = 200;
 /**
- * Below the ports from which systems take those of outgoing connections (Linux: from 32768): nobody can take the port of
- * a dead member by accident.
+ * The lowest port that is chosen automatically. The range ends below the ports used for outgoing connections (32768 and
+ * up on Linux), so that no other program can accidentally take a crashed member's port.
  */
 const CHOOSE_FROM = 10_000;
 const CHOOSE_BELOW = 32_768;
 const ATTEMPTS = 50;
 
+/** The ports for a local cluster. This process listens on the base port. */
 export interface PortRange {
   readonly base: number;
-  /** Listens on the base port already; whatever is asked waits until somebody answers. */
+  /** The server that listens on the base port. It has no request listener yet, so requests have to wait. */
   readonly server: Server;
 }
 
+/** Returns the port at which a member can be reached by the other members. */
 export const memberPort = (base: number, node: NodeId): number => base + 1 + node;
+/** Returns the port of a member's admin pages. */
 export const adminPort = (base: number, node: NodeId): number => base + ADMIN_OFFSET + node;
 
-/** Takes the range that begins at `base`, or any free one for base 0. @throws UsageError if a port is taken. */
+/**
+ * Reserves the range that begins at `base`, or any free range if `base` is 0.
+ * @throws UsageError if the range would exceed the highest port; EnvironmentError if a port is in use
+ */
 export async function takePorts(base: number, nodes: number): Promise<PortRange> {
   if (base === 0) return takeAnyPorts(nodes);
   const last = adminPort(base, nodes - 1);
@@ -42,10 +51,10 @@ export async function takePorts(base: number, nodes: number): Promise<PortRange>
   const taken = await tryRange(base, nodes);
   if ("server" in taken) return taken;
   const { port, code } = taken;
-  const why = code === "EADDRINUSE" ? "taken" : `not ours to use (${code})`;
-  throw new UsageError(
-    "port-taken",
-    `port ${port} is ${why}, and ${nodes} members need ports ${base} to ${last}: stop what listens there, or choose others with --port (0: any that are free)`,
+  const why = code === "EADDRINUSE" ? "taken" : `not usable (${code})`;
+  throw new EnvironmentError(
+    "cannot-listen",
+    `port ${port} is ${why}, and ${nodes === 1 ? "1 member needs" : `${nodes} members need`} ports ${base} to ${last}: stop the program that listens there, or choose other ports with --port (0: any free ports)`,
   );
 }
 
@@ -55,10 +64,8 @@ async function takeAnyPorts(nodes: number): Promise<PortRange> {
     const range = await tryRange(CHOOSE_FROM + RANGE * Math.floor(Math.random() * slots), nodes);
     if ("server" in range) return range;
   }
-  throw new UsageError(
-    "port-taken",
-    `no range of free ports was found in ${ATTEMPTS} attempts: choose one with --port`,
-  );
+  const text = `found no range of free ports in ${ATTEMPTS} attempts: choose one with --port`;
+  throw new EnvironmentError("cannot-listen", text);
 }
 
 interface Obstacle {

@@ -1,4 +1,4 @@
-/** `coterie snapshot`: what members share, saved to a file, looked at, and a new cluster founded from it. */
+/** `coterie snapshot`: saves the shared state to a file, shows such a file, and founds a new cluster from it. */
 
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -11,8 +11,8 @@ import { UsageError } from "../../core/errors.ts";
 import { counted } from "../../experiment/paragraph.ts";
 import { OWN_NAMES } from "../../protocols/service/coordination-service/operations.ts";
 import { entriesOf, keysOf, valuesOf } from "../../protocols/service/coordination-service/table.ts";
-import { docsPage } from "../../runtime/docs-page.ts";
 import { type DataOptions, withDataOptions } from "../client/endpoints.ts";
+import { type Manual, withManual } from "../manual.ts";
 import { codeAfter, ExitWith, type Invocation, progressLine, say } from "../output.ts";
 import { snapshotFrom } from "./member-call.ts";
 import { blameTheCaller } from "./own-member.ts";
@@ -21,13 +21,17 @@ export function declare(command: Command, invocation: Invocation): void {
   declareSave(command, invocation);
   declareShow(command, invocation);
   declareRestore(command, invocation);
-  command.addHelpText("after", GROUP);
+  withManual(command, {
+    examples: [
+      "coterie snapshot save demo.snapshot",
+      "coterie snapshot show demo.snapshot",
+      "coterie snapshot restore demo.snapshot --config cluster.json",
+    ],
+    exitCodes:
+      "0 done; 1 no member answered in time, or the disk failed; 2 invalid arguments, not allowed, or an invalid file",
+    details: "[Recovery](../operate/recovery.md) explains when to use snapshots.",
+  });
 }
-
-const GROUP = `
-Example:
-  $ coterie snapshot save demo.snapshot --endpoints http://10.0.0.1:7300
-  $ coterie snapshot restore --help      what it takes, in full`;
 
 interface SaveOptions extends DataOptions {
   readonly from?: readonly string[];
@@ -36,30 +40,32 @@ interface SaveOptions extends DataOptions {
 function declareSave(command: Command, invocation: Invocation): void {
   const save = command
     .command("save")
-    .summary("save what the members share to a file")
+    .summary("save the shared state to a file")
     .description(
-      "Saves all that the members share to a file: linearizable, while they work. With --from, out of folders, where no majority is left.",
+      "Saves the shared state to a file while the members keep running. With --from, reads the folders of stopped members instead, for use when no majority is left.",
     )
-    .argument("<file>", "takes the place of one of this name once it is whole");
-  withDataOptions(save)
-    .option("--from <dirs...>", "instead of a cluster: the folders of members that are left, all of them stopped")
-    .addHelpText("after", SAVE)
+    .argument("<file>", "output file, replaced once the snapshot is complete");
+  withManual(withDataOptions(save), saveManual)
+    .option("--from <dirs...>", "folders of stopped members to read instead")
     .action((file: string, options: SaveOptions) => run(() => saveTo(file, options, invocation)));
 }
 
-const SAVE = `
-Example:
-  $ coterie snapshot save demo.snapshot --endpoints http://10.0.0.1:7300
-  saved demo.snapshot: revision 1207 of demo
-  $ coterie snapshot save demo.snapshot --from journal-2
+const saveManual: Manual = {
+  examples: [
+    `coterie snapshot save demo.snapshot
+saved demo.snapshot: revision 1207 of demo`,
+    "coterie snapshot save demo.snapshot --from journal-2",
+  ],
+  exitCodes:
+    "0 done; 1 no member answered in time, or the disk failed; 2 invalid arguments, not allowed, or unusable folders; 130 after Ctrl-C",
+  details: `The snapshot is linearizable. The command needs the role admin. The file is not encrypted: protect it as you protect the data. No file
+is written unless the exit code is 0.
 
-It needs the role admin. The file is not encrypted: protect it as you protect the data.
---from reads the longest log of the given folders; their members must be stopped. What was acknowledged but reached none of
-these folders is lost, and what was not acknowledged may be in the file. When to use it: ${docsPage("recovery.md")}
-With --json: { "file", "cluster", "revision", "salvaged" }.
+\`--from\` reads the longest log in the given folders, whose members must be stopped. An acknowledged write that reached none of these
+folders is lost, and an unacknowledged write may be in the file. [Recovery](../operate/recovery.md) explains when to use it.
 
-Exit codes: 0 saved; 1 no member answers in time, or the disk refuses; 2 wrong arguments, not allowed, or unusable folders;
-130 after Ctrl-C. No file is written unless it is 0.`;
+With \`--json\`: \`{ "file", "cluster", "revision", "salvaged" }\`.`,
+};
 
 async function saveTo(file: string, options: SaveOptions, invocation: Invocation): Promise<void> {
   const { from, json } = options;
@@ -75,7 +81,7 @@ async function saveTo(file: string, options: SaveOptions, invocation: Invocation
   const { cluster, revision, salvaged } = header;
   if (!isComplete)
     invocation.stderr.write(
-      `coterie: these are not the folders of a majority of the members that voted, ${salvaged?.voters.join(", ")}: what was acknowledged and reached none of them is lost\n`,
+      `coterie: these folders do not belong to a majority of the voters ${salvaged?.voters.join(", ")}: acknowledged writes that reached none of the folders are lost\n`,
     );
   const text = `saved ${file}: revision ${revision} of ${cluster}`;
   invocation.stdout.write(`${json === true ? JSON.stringify({ file, cluster, revision, salvaged }) : text}\n`);
@@ -94,7 +100,10 @@ async function downloadTo(part: FileHandle, options: SaveOptions, signal: AbortS
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** Beside the file, which it becomes once it is whole and durable. @throws ExitWith after a signal */
+/**
+ * Writes a temporary file, and renames it once it is complete and durable.
+ * @throws ExitWith after a signal
+ */
 async function written(
   file: string,
   write: (part: FileHandle, signal: AbortSignal) => Promise<unknown>,
@@ -105,7 +114,7 @@ async function written(
   for (const signal of SIGNALS) process.once(signal, stop);
   try {
     const part = await open(name, "wx", 0o600).catch((error: unknown) => {
-      throw new UsageError("cannot-write", `cannot write beside ${file}: ${(error as Error).message}`);
+      throw new UsageError("cannot-write", `cannot write next to ${file}: ${(error as Error).message}`);
     });
     try {
       await write(part, stopped.signal);
@@ -124,7 +133,7 @@ async function written(
   }
 }
 
-/** So that the name is durable, too. */
+/** Makes the file's new name durable by syncing its folder. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r");
   try {
@@ -135,13 +144,11 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 function declareShow(command: Command, { stdout }: Invocation): void {
-  command
-    .command("show")
-    .summary("what a snapshot holds")
-    .description("Says what a snapshot holds, after it has looked whether the file is whole.")
-    .argument("<file>", "a snapshot")
-    .option("--json", "print it as JSON")
-    .addHelpText("after", SHOW)
+  withManual(command.command("show"), showManual)
+    .summary("check a snapshot and show its contents")
+    .description("Checks that a snapshot is complete and shows its content.")
+    .argument("<file>", "snapshot file")
+    .option("--json", "print the content as JSON")
     .action(async (file: string, { json }: { json?: true }) => {
       const contents = contentsOf(await readSnapshotFile(file));
       const lines = Object.entries(inWords(contents)).map(([name, value]) => `${name.padEnd(10)} ${value}\n`);
@@ -149,20 +156,23 @@ function declareShow(command: Command, { stdout }: Invocation): void {
     });
 }
 
-const SHOW = `
-Example:
-  $ coterie snapshot show demo.snapshot
-  cluster    demo
-  saved      2026-11-23T16:40:00.000Z by member 2
-  revision   1207
-  maps       3 with 120 keys
-  …
+const showManual: Manual = {
+  examples: [
+    `coterie snapshot show demo.snapshot
+cluster    demo
+saved      2026-11-23T16:40:00.000Z by member 2
+revision   1207
+maps       3 with 120 keys
+…`,
+    "coterie snapshot show demo.snapshot --json",
+  ],
+  exitCodes: "0 the snapshot is complete; 2 the file is missing, incomplete, altered or not a snapshot",
+  details: `The line \`ended\` counts sessions, leased keys and grants. A restored cluster does not have any of them.
 
-With --json: { "cluster", "member", "at", "revision", "salvaged", "maps", "keys", "counters", "queues", "items", "machines",
-"sessions", "leasedKeys", "grants" }: counts, but "at" is in milliseconds since 1970, "salvaged" null or { "folders", "voters",
-"uncertain" }, and "machines" a list of names.
-
-Exit codes: 0 it is whole; 2 it is no snapshot, is cut off or was altered, or there is none.`;
+With \`--json\`: \`{ "cluster", "member", "at", "revision", "salvaged", "maps", "keys", "counters", "queues", "items", "machines",
+"sessions", "leasedKeys", "grants" }\`. Most fields are counts. \`at\` is in milliseconds since 1970, \`salvaged\` is null or
+\`{ "folders", "voters", "uncertain" }\`, and \`machines\` is a list of names.`,
+};
 
 interface RestoreOptions {
   readonly config: string;
@@ -171,20 +181,18 @@ interface RestoreOptions {
 }
 
 function declareRestore(command: Command, { stdout }: Invocation): void {
-  command
-    .command("restore")
-    .summary("found a new cluster from a snapshot")
+  withManual(command.command("restore"), restoreManual)
+    .summary("create a new cluster from a snapshot")
     .description(
-      "Founds a new cluster from a snapshot: makes the folders of all its members, each of which is then brought to its machine.",
+      "Creates the folders for all members of a new cluster from a snapshot. You then move each folder to its machine.",
     )
-    .argument("<file>", "a snapshot")
-    .requiredOption("--config <file>", "the config of the new cluster; its name and members may be the old ones")
-    .option(
-      "--data <dir>",
-      "where the folders are made, {id} stands for the member's id, instead of the config's dataDir",
+    .argument("<file>", "snapshot file")
+    .requiredOption(
+      "--config <file>",
+      "config file of the new cluster, which can have the same name and members as the old one",
     )
-    .option("--json", "print what was made as JSON")
-    .addHelpText("after", RESTORE)
+    .option("--data <dir>", "new folders, with {id} in place of a member's id; overrides dataDir in the config")
+    .option("--json", "print the new folders as JSON")
     .action((file: string, options: RestoreOptions) =>
       run(async () => {
         const { cluster, members, dataDir } = readServiceConfig(options.config);
@@ -200,51 +208,58 @@ function declareRestore(command: Command, { stdout }: Invocation): void {
     );
 }
 
-/** @throws UsageError if the folders of several members would be one */
+/** @throws UsageError if several members would share a folder */
 function folderFor(folder: string | null, ids: readonly number[]): string {
   if (folder === null)
-    throw new UsageError(
-      "bad-argument",
-      "expected --data, or a dataDir in the config, to say where the folders are made",
-    );
+    throw new UsageError("bad-argument", "expected --data, or dataDir in the config, for the new folders");
   if (ids.length === 1 || folder.includes("{id}")) return folder;
-  throw new UsageError("bad-argument", `expected {id} in ${folder}, as each of the ${ids.length} members has its own`);
+  throw new UsageError(
+    "bad-argument",
+    `expected {id} in ${folder}, because each of the ${ids.length} members needs its own folder`,
+  );
 }
 
-const RESTORE = `
-Example:
-  $ coterie snapshot restore demo.snapshot --config cluster.json --data 'new/{id}'
-  made new/1: start member 1 with it
-  …
+const restoreManual: Manual = {
+  examples: [
+    "coterie snapshot restore demo.snapshot --config cluster.json",
+    `coterie snapshot restore demo.snapshot --config cluster.json --data 'new/{id}'
+made new/1: start member 1 with it
+…`,
+  ],
+  exitCodes: "0 done; 1 the disk failed; 2 invalid arguments, a file that is not a snapshot, or a folder in use",
+  details: `Stop all members of the old cluster first, and never use their folders again: a majority of those members would continue as a
+separate cluster. The new folders must be empty.
 
-Stop all members of the old cluster first, and never use their folders again: a majority of them would go on as a separate
-cluster. Tokens and revisions continue above the old ones. Sessions end: their locks are free, their leased keys are gone,
-and items that they had taken are back in the queues. More: ${docsPage("recovery.md")}
-Folders must be empty.
-With --json: { "cluster", "revision", "folders": { id: folder } }.
+New tokens and revisions are higher than the old ones. Sessions end: their locks are released, their leased keys are deleted, and
+items that they had taken return to the queues. See [recovery](../operate/recovery.md).
 
-Exit codes: 0 made; 1 the disk refuses; 2 wrong arguments, a file that is no snapshot, or a folder that is in use.`;
+With \`--json\`: \`{ "cluster", "revision", "folders": { id: folder } }\`.`,
+};
 
 async function run(work: () => Promise<void>): Promise<void> {
   await work().catch(blameTheCaller);
 }
 
-/** As `--json` prints it. */
+/** The contents of a snapshot, as printed by `--json`. */
 export interface SnapshotContents extends SnapshotHeader {
   readonly maps: number;
   readonly keys: number;
   readonly counters: number;
   readonly queues: number;
-  /** Those that were taken among them. */
+  /** The number of items, including those that have been taken. */
   readonly items: number;
-  /** By name. */
+  /** The names of the state machines. */
   readonly machines: readonly string[];
-  /** What a restored cluster has none of: sessions, and the keys and grants that end with them. */
+  /**
+   * The number of sessions. A restored cluster contains neither the sessions nor the keys and grants that end with
+   * them.
+   */
   readonly sessions: number;
   readonly leasedKeys: number;
   readonly grants: number;
 }
 
+/** Counts the contents of a snapshot, excluding names that are reserved for members. */
 export function contentsOf({ header, data }: Snapshot): SnapshotContents {
   const isOfUsers = (name: string): boolean => !name.startsWith(OWN_NAMES);
   const maps = [...entriesOf(data.maps)].filter(([name]) => isOfUsers(name)).map(([, map]) => map);
@@ -265,7 +280,7 @@ export function contentsOf({ header, data }: Snapshot): SnapshotContents {
 
 const some = (count: number, one: string, more = `${one}s`): string => counted(count, { one, more });
 
-/** By what it is, in the order in which it is shown. */
+/** Returns the rows printed by `coterie snapshot show`, in order. */
 export function inWords(contents: SnapshotContents): Readonly<Record<string, string | number>> {
   const { cluster, member, at, revision, salvaged, machines } = contents;
   const saved = `${new Date(at).toISOString()} by member ${member}`;
@@ -276,7 +291,7 @@ export function inWords(contents: SnapshotContents): Readonly<Record<string, str
   ];
   return {
     cluster,
-    saved: salvaged === null ? saved : `${saved}, out of the folders of ${salvaged.folders.join(", ")}`,
+    saved: salvaged === null ? saved : `${saved}, from the folders of ${salvaged.folders.join(", ")}`,
     revision,
     ...(salvaged !== null && {
       uncertain: `${some(salvaged.uncertain, "entry", "entries")} at the end of the log`,
@@ -285,6 +300,6 @@ export function inWords(contents: SnapshotContents): Readonly<Record<string, str
     counters: contents.counters,
     queues: `${contents.queues} with ${some(contents.items, "item")}`,
     machines: machines.length === 0 ? "none" : machines.join(", "),
-    over: `${gone.join(", ")}: a restored cluster has none of them`,
+    ended: `${gone.join(", ")} (not in a restored cluster)`,
   };
 }

@@ -1,6 +1,7 @@
-/** `coterie status`: who is alive, and who leads. */
+/** `coterie status`: shows a cluster's members and its leader. */
 import type { Command } from "commander";
-import { namesProtocol, readServiceConfig } from "../../cluster/config.ts";
+import { type ClusterPlaces, namesProtocol, readServiceConfig } from "../../cluster/config.ts";
+import { isOnOtherLoopback } from "../../cluster/other-machine.ts";
 import { type ServiceNode, type ServicesStatus, servicesStatus } from "../../cluster/services-survey.ts";
 import {
   disagreement,
@@ -14,10 +15,9 @@ import {
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Refused } from "../../runtime/transport/identity.ts";
-import { adminUrl, DEFAULT_PORT } from "../options.ts";
+import { type Manual, withManual } from "../manual.ts";
+import { adminUrl, DEFAULT_ADMIN } from "../options.ts";
 import { type Invocation, list, print, type Report, type Section, styled } from "../output.ts";
-
-const DEFAULT_ADMIN = `http://127.0.0.1:${DEFAULT_PORT}`;
 
 interface StatusOptions {
   readonly admin?: string;
@@ -26,64 +26,88 @@ interface StatusOptions {
 }
 
 export function declare(command: Command, invocation: Invocation): void {
-  command
-    .description("Asks a cluster's members how they are.")
-    .option("--admin <url>", `the pages of \`coterie up\` (default: ${DEFAULT_ADMIN})`, adminUrl("--admin"))
-    .option("--config <file>", "ask the members of this config file instead, each at the admin address it has there")
+  withManual(command, manual)
+    .description("Shows a cluster's members, its leader, and the locks and channels in use.")
+    .option("--admin <url>", `address of \`coterie up\` (default: ${DEFAULT_ADMIN})`, adminUrl("--admin"))
+    .option("--config <file>", "query the members in this config file instead, at their admin addresses")
     .option("--json", "print the answer as JSON")
-    .addHelpText("after", EXPLANATION)
     .action((options: StatusOptions) => status(options, invocation));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie status --admin http://127.0.0.1:7400
-  NODE  PID   STATE    ROLE      LEADER  TERM
-  0     4711  running  follower  1       -
-  1     4712  running  leader    1       -
+const manual: Manual = {
+  examples: [
+    `coterie status
+NODE  PID   STATE    ROLE      LEADER  TERM
+0     4711  running  follower  1       -
+1     4712  running  leader    1       -`,
+    `coterie status --config cluster.json
+NODE  PID   STATE    LEADER  MAJORITY
+1     4711  running  1       yes
+2     4712  running  1       yes
+3     4713  running  1       yes
 
-With --config, a member can be asked only if the config gives it an admin address:
-  "members": { "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" }, … }
+KIND      NAME            HOLDER  TOKEN  WAITING
+election  nightly-report  1       5      0
+lock      nightly-backup  1       6      2
 
-A config without a protocol describes members that serve elections, locks and channels:
-  NODE  PID   STATE    LEADER  MAJORITY
-  1     4711  running  1       yes
-  2     4712  running  1       yes
-  3     4713  running  1       yes
+CHANNEL  VIEW  MEMBERS  WAITING
+room     1     1, 2, 3  0`,
+    "coterie status --admin http://127.0.0.1:7600 --json",
+  ],
+  exitCodes:
+    "0 ok; 1 no member answered, or the running members know of no leader or of different leaders; 2 invalid arguments",
+  details: `With \`--config\`, a member is queried only if the config contains its admin address:
 
-  KIND      NAME            HOLDER  TOKEN  WAITING
-  election  nightly-report  1       5      0
-  lock      nightly-backup  1       6      2
+\`\`\`json
+"members": { "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" }, … }
+\`\`\`
 
-  CHANNEL  VIEW  MEMBERS  WAITING
-  room     1     1, 2, 3  0
+The first form of the table is for a config with a protocol, and the second for members that serve elections, locks and channels.
+Members that reject each other's links are listed below the tables, with the [reason](errors.md#links-between-members).
 
-Members that refuse each other's links are listed below the tables, with the reason.
+With \`--json\`, a cluster with a protocol prints
 
-With --json: { "cluster", "protocol", "hasLeaders", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process",
-"address", "admin", "refusals": [{ "node", "reason", "detail", "members" }] }] }. "admin" is null if the config has none.
-Without a protocol: "nodes" with "id", "pid", "alive", "leader", "hasQuorum", "address", "admin" and "refusals", and
-"instances": [{ "kind", "name", "holder", "token", "waiting" }]; a channel also has "channel": { "view", "members" }.
+\`\`\`json
+{ "cluster", "protocol", "hasLeaders", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process",
+  "address", "admin", "refusals": [{ "node", "reason", "detail", "members" }] }] }
+\`\`\`
 
-Exit codes: 0 ok; 1 no member answers, or the running members name no leader or different ones; 2 wrong arguments.`;
+\`admin\` is null if the config does not set it. Without a protocol, a node has \`id\`, \`pid\`, \`alive\`, \`leader\`, \`hasQuorum\`, \`address\`, \`admin\`
+and \`refusals\`, and there are \`"instances": [{ "kind", "name", "holder", "token", "waiting" }]\`. A channel also has
+\`"channel": { "view", "members" }\`.`,
+};
 
 async function status(options: StatusOptions, { stdout, stderr }: Invocation): Promise<void> {
   if (options.admin !== undefined && options.config !== undefined)
     throw new UsageError("bad-argument", "expected --admin or --config, got both");
-  const { hasLeaders, nodes, report, what } = await asked(options);
+  const { hasLeaders, members, nodes, report, what } = await asked(options);
   print(report, options, stdout);
   const alive = nodes.filter((node) => node.alive);
   const hidden = nodes.filter(({ admin }) => admin === null).map(({ id }) => id);
-  const hint = `the config does not say where to ask ${memberOrMembers(hidden)}: give each member an admin address in the config`;
+  const hint = `the config has no admin address for ${memberOrMembers(hidden)}: add one to query each member`;
+  const apart = await onOtherMachines(nodes, members);
+  const where = apart.length === 1 ? "has its admin address" : "have their admin addresses";
+  const owner = apart.length === 1 ? "its own machine" : "their own machines";
+  const elsewhere = `${memberOrMembers(apart)} ${where} on the loopback of ${owner}: run status there`;
   if (alive.length === 0) {
-    const why = hidden.length === 0 ? "is the cluster running?" : hint;
+    const why = hidden.length > 0 ? hint : apart.length > 0 ? elsewhere : "is the cluster running?";
     throw new EnvironmentError("nobody-alive", `no member answers: ${why}`);
   }
   if (hidden.length > 0) stderr.write(`coterie: ${hint}\n`);
+  if (apart.length > 0) stderr.write(`coterie: ${elsewhere}\n`);
   const opinions = disagreement(nodes);
   if (opinions !== null)
     throw new EnvironmentError("no-agreement", `the members do not agree on a ${what}: ${opinions}`);
   if (hasLeaders && knowOfNone(nodes)) throw new EnvironmentError("no-leader", leaderless(alive, what));
+}
+
+/** Returns the members that did not answer and whose admin pages can be reached only from their own machines. */
+async function onOtherMachines(nodes: readonly Asked[], members: ClusterPlaces["members"]): Promise<readonly NodeId[]> {
+  const silent = nodes.filter(({ alive, admin }) => !alive && admin !== null).map(({ id }) => id);
+  const found = await Promise.all(
+    silent.map(async (id) => (members[id] !== undefined && (await isOnOtherLoopback(members[id])) ? [id] : [])),
+  );
+  return found.flat();
 }
 
 type Asked = Pick<SurveyedNode, "id" | "alive" | "leader" | "admin" | "byzantine"> &
@@ -91,43 +115,49 @@ type Asked = Pick<SurveyedNode, "id" | "alive" | "leader" | "admin" | "byzantine
 
 function leaderless(alive: readonly Asked[], what: string): string {
   const alone = alive.filter(({ hasQuorum }) => hasQuorum === false).map(({ id }) => id);
-  const why =
-    alone.length === 0 ? "" : `: ${memberOrMembers(alone)} ${alone.length === 1 ? "hears" : "hear"} of no majority`;
-  return `${memberOrMembers(alive.map(({ id }) => id))} ${alive.length === 1 ? "knows" : "know"} of no ${what}${why}`;
+  const why = alone.length === 0 ? "" : `: ${memberOrMembers(alone)} cannot reach a majority`;
+  return `${memberOrMembers(alive.map(({ id }) => id))} ${alive.length === 1 ? "does" : "do"} not know of a ${what}${why}`;
 }
 
 const memberOrMembers = (ids: readonly number[]): string => `${ids.length === 1 ? "member" : "members"} ${list(ids)}`;
 
-/** It loads all protocols. */
+/** Reads a protocol config. The module loads all protocols, so it is imported only when needed. */
 const readProtocolConfig = async (file: string) => (await import("../../cluster/protocol-config.ts")).readConfig(file);
 
-/** The members that answered, and the report. */
+/** Returns the state of all members, including those that do not answer, and the report. */
 async function asked({ admin = DEFAULT_ADMIN, config }: StatusOptions): Promise<{
   readonly nodes: readonly Asked[];
-  /** Whether one of them is to be known. */
+  /** The members listed in the config. Empty without a config. */
+  readonly members: ClusterPlaces["members"];
+  /** Whether the cluster elects a leader. If so, it is an error if no member knows who the leader is. */
   readonly hasLeaders: boolean;
   readonly report: Report;
-  /** What each of them names. */
+  /** The noun used for the leader in error messages. */
   readonly what: string;
 }> {
   if (config !== undefined && !namesProtocol(config)) {
-    const found = await servicesStatus(readServiceConfig(config), PATIENCE_MS);
+    const read = readServiceConfig(config);
+    const found = await servicesStatus(read, PATIENCE_MS);
     return {
       nodes: found.nodes,
+      members: read.members,
       hasLeaders: true,
       report: servicesStatusReport(found),
       what: "leader",
     };
   }
-  const found = config === undefined ? await surveyOf(admin) : await surveyMembers(await readProtocolConfig(config));
+  const read = config === undefined ? null : await readProtocolConfig(config);
+  const found = read === null ? await surveyOf(admin) : await surveyMembers(read);
   return {
     nodes: found.nodes,
+    members: read?.members ?? {},
     hasLeaders: found.hasLeaders,
     report: protocolStatus(found),
     what: "leader",
   };
 }
 
+/** Returns the report for a cluster that runs a protocol. */
 export function protocolStatus(survey: Survey): Report {
   const columns = survey.nodes.map((node) => {
     const isLeader = node.alive && node.id === node.leader;
@@ -145,6 +175,7 @@ export function protocolStatus(survey: Survey): Report {
   return { json: survey, sections: [[{ head, columns }], refusals(survey.nodes)] };
 }
 
+/** Returns the report for a cluster created by `join()`. */
 export function servicesStatusReport(status: ServicesStatus): Report {
   const { nodes, instances } = status;
   const members = nodes.map((node) => [
@@ -182,11 +213,11 @@ const table = (head: readonly string[], columns: readonly (readonly string[])[])
 
 interface NodeRefusals {
   readonly id: NodeId;
-  /** Empty for a member that does not answer. */
+  /** The peers that are refused. Empty for a member that does not answer. */
   readonly refusals: readonly Refused[];
 }
 
-/** Which members have no link with which nodes, and why. */
+/** Lists the pairs of members without a link, and the reason. */
 const refusals = (nodes: readonly NodeRefusals[]): Section =>
   nodes.flatMap(({ id, refusals: refused }) =>
     refused.map(({ node, reason, detail }) => `node ${id} has no link with node ${node}: ${reason}: ${detail}`),

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { textReport } from "./up.ts";
 
-test("a member that ends with exit code 2 is not restarted, and the report says why", () => {
+test("does not restart a member that exits with code 2, and reports the reason", () => {
   const said: string[] = [];
   const write = vi.spyOn(process.stdout, "write").mockImplementation((text) => said.push(String(text)) > 0);
   try {
@@ -14,7 +14,7 @@ test("a member that ends with exit code 2 is not restarted, and the report says 
     write.mockRestore();
   }
   expect(said.join("")).toContain(
-    "node 2 ended with exit code 2; it is not restarted, as it would end in the same way: see its log\n",
+    "node 2 ended with exit code 2; it is not restarted, because the same error would occur again: see its log\n",
   );
-  expect(said.join("")).toContain("node 2 ended with exit code 1; it starts again in 2 s\n");
+  expect(said.join("")).toContain("node 2 ended with exit code 1; it restarts in 2 s\n");
 });

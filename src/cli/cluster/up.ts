@@ -1,11 +1,11 @@
-/** `coterie up`: a cluster of real processes on this machine, watched over until Ctrl-C. */
+/** `coterie up`: runs and monitors a cluster of real processes on this machine, until Ctrl-C. */
 import { randomInt } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import type { Server } from "node:http";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { requireClusterName } from "../../cluster/config.ts";
 import { type Caretaker, startCaretaker } from "../../cluster/local/caretaker.ts";
 import type { LifecycleEvent } from "../../cluster/local/lifecycle.ts";
@@ -18,8 +18,9 @@ import type { NodeId } from "../../core/protocol.ts";
 import { liars, requireKnown } from "../../experiment/experiment.ts";
 import { recordingHeader } from "../../experiment/recording.ts";
 import { type BehaviourName, behaviourSummaries } from "../../protocols/byzantine.ts";
-import { protocolNamed, protocolNames } from "../../protocols/index.ts";
+import { protocolNamed } from "../../protocols/index.ts";
 import { makeKeys, needsKeys } from "../../runtime/member-keys.ts";
+import { type Manual, withManual } from "../manual.ts";
 import { DEFAULT_PORT, MAX_SEED, port, seed, wholeNumber } from "../options.ts";
 import { type Block, list, printText, styled, textOf } from "../output.ts";
 import { adminPort, HOST, MAX_NODES, memberPort, takePorts } from "./ports.ts";
@@ -42,75 +43,84 @@ interface UpOptions {
 }
 
 export function declare(command: Command): void {
-  command
-    .description("Starts members as processes of their own on this machine, watches over them, and serves the studio.")
-    .option("--nodes <n>", `how many members, 1 to ${MAX_NODES}`, wholeNumber("--nodes", 1, MAX_NODES), DEFAULT_NODES)
-    .option("--protocol <name>", `what they run: ${protocolNames.join(", ")}`, knownProtocol, "bully")
-    .option("--port <p>", "base port; 0: any free range", port, DEFAULT_PORT)
-    .option("--name <name>", "the cluster's name", soundName, "demo")
-    .option("--restart", "start a member again when it dies, but not after exit code 2, which would come back")
-    .option("--data <dir>", "keep the members' journals there; else they go when this ends")
-    .option(
-      "--byzantine <list>",
-      "members that lie, for the others to be seen beside them: 2, or 2,4=equivocate",
-      (text) => liars(text, "--byzantine"),
-      {},
+  withManual(command, manual)
+    .description("Starts each member as a process on this machine, supervises the processes, and serves the studio.")
+    .option("--nodes <n>", `number of members, 1 to ${MAX_NODES}`, wholeNumber("--nodes", 1, MAX_NODES), DEFAULT_NODES)
+    .option("--protocol <name>", "protocol that the members run; see `coterie protocols`", knownProtocol, "bully")
+    .option("--port <p>", "base port; 0 chooses a free range of ports", port, DEFAULT_PORT)
+    .option("--name <name>", "name of the cluster", soundName, "demo")
+    .option("--restart", "restart members that crash, except after exit code 2")
+    .option("--data <dir>", "folder that keeps the journals for the next start")
+    .addOption(
+      new Option("--byzantine <list>", "Byzantine members, such as 2 or 2,4=equivocate")
+        .argParser((text) => liars(text, "--byzantine"))
+        .default({}, "none"),
     )
-    .option("--seed <n>", "with --byzantine: equal seeds choose alike (default: any)", seed)
-    .option("--no-studio", "serve the status only, no page")
-    .option("--record <file>", "record what every member does, as a trace")
-    .option("--force", "overwrite the file of --record")
-    .option("--json", "say what happens as JSON lines on stdout")
-    .addHelpText("after", EXPLANATION)
+    .option("--seed <n>", "with --byzantine: seed for the members' choices (default: random)", seed)
+    .option("--no-studio", "serve only /status, not the studio")
+    .option("--record <file>", "record a trace of all members")
+    .option("--force", "overwrite the file that --record names")
+    .option("--json", "print events as JSON lines on stdout")
     .action((options: Given) => up(settled(options)));
 }
 
 type Given = Omit<UpOptions, "seed"> & { readonly seed?: number };
 
-/** @throws UsageError for members that are none */
+/** @throws UsageError if an id does not belong to any member */
 function settled(options: Given): UpOptions {
   const { byzantine, nodes, seed: given } = options;
   const ids = Array.from({ length: nodes }, (_, node) => node);
   for (const id of Object.keys(byzantine)) requireKnown("--byzantine", ids, Number(id));
   if (given !== undefined && Object.keys(byzantine).length === 0)
-    throw new UsageError("bad-argument", "expected --seed to come with --byzantine, such as --byzantine 2=equivocate");
+    throw new UsageError("bad-argument", "expected --byzantine with --seed, such as --byzantine 2=equivocate");
   return { ...options, seed: given ?? randomInt(MAX_SEED + 1) };
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie up --nodes 5 --restart
-  then, in another terminal, kill -9 the leader's pid, or open the studio and press Kill.
+const manual: Manual = {
+  examples: [
+    "coterie up --nodes 5 --restart",
+    "coterie up --protocol raft --data journals",
+    "coterie up --nodes 4 --protocol pbft --byzantine 2=equivocate",
+    "coterie up --record live.jsonl",
+  ],
+  exitCodes: "0 stopped by Ctrl-C; 1 the cluster could not start, or a port is taken; 2 invalid arguments",
+  details: `While it runs, kill a member in another terminal with \`kill -9 PID\`, or open the studio and press **Kill**. Ctrl-C stops all
+members; a second Ctrl-C kills them. Members also stop if this process is killed.
 
-Ports: the studio and GET /status use the base port P, member i uses P+1+i, and its admin pages P+101+i.
+Ports: the studio and \`GET /status\` use the base port P, member i uses P+1+i, and its admin pages use P+101+i.
 
-With --json, stdout has one object per line. The first is
-  { "event": "ready", "studio": url | null, "admin": url, "leader", "nodes": [{ "id", "pid", "address", "admin" }] }
-followed, as things happen, by
-  { "event": "leader", "leader", "agreed": [id, …] }   every running member agrees, and the leader runs
-  { "event": "exited", "node", "pid", "signal", "code", "restartInMs" }   null: it is not started again
-  { "event": "started" | "paused" | "resumed", "node", "pid" }
-  { "event": "disagreement", "opinions": [{ "leader": id | null, "nodes": [id, …] }] }   for more than 0.3 s
-  { "event": "network", "act": { "type": "cut", … }, "cuts": [[from, to], …], "dropRate", "delayMs": [min, max] }
-  { "event": "stopping" }
-GET {admin}/status answers
-  { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin", "refusals" }] }
-The members' logs go to stderr.
+Without \`--data\`, journals last as long as the command runs, so a restarted member still has its journal. With \`--data DIR\`, each
+member keeps its journal in \`DIR/node-ID\`.
 
-A member of --byzantine runs the true algorithm, but what it sends is changed, by choices that come from --seed:
+A Byzantine member runs the correct algorithm, but its messages are altered. Its choices depend on \`--seed\`. The behaviors are:
+
+| Behavior | Effect |
+|---|---|
 ${Object.entries(behaviourSummaries)
-  .map(([name, summary]) => `  ${name.padEnd(12)}${summary}`)
+  .map(([name, summary]) => `| \`${name}\` | ${summary} |`)
   .join("\n")}
-2 alone means that it says anything. "ready" then has "byzantine" at these nodes, and "seed"; their opinions do not count.
 
---record writes what every member does to a file, for \`coterie trace\`. If the disk is too slow, entries are left out, and
-the file says so.
+An id without a behavior means \`adversary\`. Byzantine members' opinions about the leader do not count.
 
-With --data, members keep their journals in DIR/node-ID and find them there the next time. Without it, journals last as
-long as this command, so a member that is killed and started again still has its own.
+\`--record\` writes a trace for \`coterie trace\`. If the disk is too slow, entries are left out and the gap is marked in the file.
 
-Ctrl-C stops everything; a second Ctrl-C kills it. Members also stop if this process is killed.
-Exit codes: 0 stopped as asked; 1 the cluster could not start; 2 wrong arguments, or a port is taken.`;
+The members' logs go to stderr. With \`--json\`, stdout has one object per line. The first is
+
+\`\`\`json
+{ "event": "ready", "studio": url | null, "admin": url, "leader", "nodes": [{ "id", "pid", "address", "admin", "byzantine"? }], "seed"? }
+\`\`\`
+
+followed by these events:
+
+| Event | Fields | Meaning |
+|---|---|---|
+| \`leader\` | \`leader\`, \`agreed\` | all running members agree on a leader, and that leader is running |
+| \`exited\` | \`node\`, \`pid\`, \`signal\`, \`code\`, \`restartInMs\` | a process ended; \`restartInMs\` is null if it is not restarted |
+| \`started\`, \`paused\`, \`resumed\` | \`node\`, \`pid\` | a process started, was paused or was resumed |
+| \`disagreement\` | \`opinions\`: each with a leader and its nodes | members have disagreed for more than 0.3 s |
+| \`network\` | \`act\`, \`cuts\`, \`dropRate\`, \`delayMs\` | the faults on the links changed |
+| \`stopping\` | none | all members are about to stop |`,
+};
 
 function knownProtocol(name: string): string {
   protocolNamed(name);
@@ -152,11 +162,11 @@ function recorderFor(file: string, { protocol, nodes, force, byzantine }: UpOpti
       Array.from({ length: nodes }, (_, node) => node),
       byzantine,
     ),
-    onFailure: ({ message }) => say(`${message}; the cluster goes on without a recording`),
+    onFailure: ({ message }) => say(`${message}; the cluster continues without a recording`),
   });
 }
 
-/** On stderr: stdout may be read by a program. */
+/** Writes to stderr, because stdout may be read by a program. */
 const say = (text: string): void => void process.stderr.write(`coterie: ${text}\n`);
 
 function localCluster(
@@ -186,7 +196,7 @@ function localCluster(
     caretaker,
     onEvent(event) {
       report.onEvent(event);
-      // That every member ends now is not part of the run.
+      // The recording does not include the shutdown of the members.
       if (event.event === "stopping") void recorder?.close();
     },
     log: report.log,
@@ -194,7 +204,10 @@ function localCluster(
   });
 }
 
-/** The config file that every member reads. What signs gets keys, each member's own in its directory: they last as long as its journal. */
+/**
+ * Returns the content of the members' config file. If the protocol uses signatures, also creates keys. A member keeps
+ * its key for as long as it keeps its journal.
+ */
 function configFor({ name, protocol, nodes }: UpOptions, base: number, journals: string): object {
   const ids = Array.from({ length: nodes }, (_, node) => node);
   const members = ids.map((node) => [
@@ -209,7 +222,7 @@ function configFor({ name, protocol, nodes }: UpOptions, base: number, journals:
   return { ...config, keys };
 }
 
-/** Resolves when somebody asked for the end and it has come. */
+/** Resolves once the cluster has stopped after a signal. */
 function stopOnSignal(cluster: LocalCluster): Promise<void> {
   return new Promise((resolve, reject) => {
     let asked = false;
@@ -219,7 +232,7 @@ function stopOnSignal(cluster: LocalCluster): Promise<void> {
       cluster.stop().then(resolve, reject);
     };
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
-    process.stdout.on("error", () => asked || stop()); // Nobody listens any more.
+    process.stdout.on("error", () => asked || stop()); // The reader of stdout has closed the pipe.
   });
 }
 
@@ -230,14 +243,16 @@ function closed(server: Server): Promise<void> {
   });
 }
 
+/** Prints the events of a local cluster. */
 export interface Announcer {
   readonly onEvent: (event: LifecycleEvent) => void;
-  /** A line of a member's log. */
+  /** Prints a line from a member's log. */
   readonly log: (node: NodeId, line: string) => void;
 }
 
 type EventNamed<E extends LifecycleEvent["event"]> = Extract<LifecycleEvent, { event: E }>;
 
+/** Returns an announcer that prints each event as a line of JSON. */
 export function jsonReport(studio: string | null, admin: string): Announcer {
   return {
     onEvent(event) {
@@ -254,32 +269,33 @@ export interface TextReportOptions {
   readonly protocol: string;
   readonly studio: string | null;
   readonly admin: string;
-  /** The base port as it was asked for: 0 for any. */
+  /** The base port from `--port`. With 0, the command chooses one. */
   readonly port: number;
   readonly restart?: true;
 }
 
+/** Returns an announcer that prints events as sentences. */
 export function textReport(options: TextReportOptions): Announcer {
   const say = (text: string): void => printText(`${text}\n`, process.stdout);
   let leader: NodeId | null = null;
-  let everybody: readonly NodeId[] = [];
+  let all: readonly NodeId[] = [];
   let isStopping = false;
   return {
     onEvent(event) {
-      if (isStopping) return; // That every member ends now is no news.
+      if (isStopping) return; // Members are expected to exit now.
       if (event.event === "ready") {
         ({ leader } = event);
-        everybody = event.nodes.map(({ id }) => id);
+        all = event.nodes.map(({ id }) => id);
         return say(welcome(event, options));
       }
       if (event.event === "leader") {
         if (event.leader === leader) return;
         ({ leader } = event);
       }
-      if (event.event === "disagreement") leader = null; // The next leader is news, even the one that led before.
+      if (event.event === "disagreement") leader = null; // Report the next leader, even if it is the same as before.
       isStopping = event.event === "stopping";
-      if (isStopping && process.stdout.isTTY) say(""); // The terminal has just written ^C.
-      say(`${styled("dim", clock())}  ${sentence(event, everybody)}`);
+      if (isStopping && process.stdout.isTTY) say(""); // The terminal has just printed ^C.
+      say(`${styled("dim", clock())}  ${sentence(event, all)}`);
     },
     log: logLine,
   };
@@ -303,7 +319,7 @@ function welcome({ nodes, leader, seed }: EventNamed<"ready">, options: TextRepo
   return `\n${textOf([
     [`${styled("bold", `Cluster ${name}`)}: ${count} on this machine, running ${protocol}`],
     [{ columns }],
-    seed === undefined ? [] : [`  Byzantine members choose by --seed ${seed}`],
+    seed === undefined ? [] : [`  Seed of the Byzantine members: ${seed}`],
     studio === null ? [] : [`  Studio  ${styled(["bold", "underline"], studio)}`],
     ["Try", suggestions(nodes, leader, options)],
     ["Ctrl-C stops everything."],
@@ -321,20 +337,20 @@ function suggestions(
   const rows: [string, string][] = [
     [
       `  kill -9 ${victim?.pid}`,
-      leader === null ? "a member dies" : "the leader dies, and another takes over within a second",
+      leader === null ? "kill a member" : "kill the leader; another takes over within a second",
     ],
-    [`  npx coterie status${address}`, "the members that are alive, and the leader"],
+    [`  npx coterie status${address}`, "show the members and the leader"],
     ...(studio === null
       ? []
-      : ([["  open the studio", "press Kill, pause a member, cut a link, split the cluster"]] as [string, string][])),
+      : ([["  open the studio", "kill or pause a member, cut a link, split the cluster"]] as [string, string][])),
     ...(restart
       ? []
-      : ([[`  npx coterie up --restart${same}`, "next time: crashed members start again"]] as [string, string][])),
+      : ([[`  npx coterie up --restart${same}`, "next time: restart members that crash"]] as [string, string][])),
   ];
   return { named: rows.map(([command, what]) => [styled("cyan", command), what]) };
 }
 
-function sentence(event: Exclude<LifecycleEvent, { event: "ready" }>, everybody: readonly NodeId[]): string {
+function sentence(event: Exclude<LifecycleEvent, { event: "ready" }>, all: readonly NodeId[]): string {
   switch (event.event) {
     case "started":
       return `${styled("green", `node ${event.node} started`)}, pid ${event.pid}`;
@@ -349,12 +365,9 @@ function sentence(event: Exclude<LifecycleEvent, { event: "ready" }>, everybody:
     case "disagreement":
       return styled("yellow", `no agreement: ${event.opinions.map(opinion).join("; ")}`);
     case "network":
-      return styled(
-        event.act.type === "mend" || event.act.type === "heal" ? "green" : "yellow",
-        network(event, everybody),
-      );
+      return styled(event.act.type === "mend" || event.act.type === "heal" ? "green" : "yellow", network(event, all));
     case "stopping":
-      return "stopping every member";
+      return "stopping all members";
   }
 }
 
@@ -364,8 +377,8 @@ function howItEnded({ signal, code }: EventNamed<"exited">): string {
 }
 
 function whatNow({ restartInMs, code }: EventNamed<"exited">): string {
-  if (restartInMs !== null) return `; it starts again in ${restartInMs / 1_000} s`;
-  return code === 2 ? "; it is not restarted, as it would end in the same way: see its log" : "";
+  if (restartInMs !== null) return `; it restarts in ${restartInMs / 1_000} s`;
+  return code === 2 ? "; it is not restarted, because the same error would occur again: see its log" : "";
 }
 
 function followers({ leader, agreed }: EventNamed<"leader">): string {
@@ -377,21 +390,21 @@ function opinion({ leader, nodes }: EventNamed<"disagreement">["opinions"][numbe
   return `${list(nodes)} ${nodes.length === 1 ? "follows" : "follow"} ${leader ?? "no leader"}`;
 }
 
-function network({ act, dropRate, delayMs: [min, max] }: EventNamed<"network">, everybody: readonly NodeId[]): string {
+function network({ act, dropRate, delayMs: [min, max] }: EventNamed<"network">, all: readonly NodeId[]): string {
   switch (act.type) {
     case "cut":
       return `the link between ${list(act.nodes)} is cut`;
     case "mend":
-      return `the link between ${list(act.nodes)} is mended`;
+      return `the link between ${list(act.nodes)} is repaired`;
     case "split": {
-      const alone = everybody.filter((node) => !act.groups.flat().includes(node)).map((node) => [node]);
+      const alone = all.filter((node) => !act.groups.flat().includes(node)).map((node) => [node]);
       const groups = [...act.groups.filter((group) => group.length > 0), ...alone];
-      return groups.length === 1 ? "every link is mended" : `the network is split: ${groups.map(list).join(" | ")}`;
+      return groups.length === 1 ? "every link is repaired" : `the network is split: ${groups.map(list).join(" | ")}`;
     }
     case "heal":
-      return "the network is whole, and nothing is dropped or delayed";
+      return "all links work, and no message is dropped or delayed";
     case "link-conditions":
-      return `${Math.round(dropRate * 100)} % of all messages are dropped, the others delayed by ${min} to ${max} ms`;
+      return `${Math.round(dropRate * 100)} % of messages are dropped, and the others are delayed by ${min} to ${max} ms`;
   }
 }
 

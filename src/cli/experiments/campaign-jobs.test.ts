@@ -22,12 +22,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Three at a time; each job takes as many turns as its number says. */
+/** Runs three jobs at a time. The higher a job's number, the fewer turns it takes, so later jobs can end first. */
 class FakeHands implements Hands {
   readonly #most: typeof Number.POSITIVE_INFINITY;
   readonly count = 3;
   readonly made: number[] = [];
-  /** @param most jobs are done before it is stopped */
+  /** @param most stops after this number of completed jobs */
   constructor(most = Number.POSITIVE_INFINITY) {
     this.#most = most;
   }
@@ -67,7 +67,7 @@ async function work(hands: FakeHands): Promise<readonly ChunkResult[] | null> {
 const chunksIn = (results: readonly ChunkResult[] | null) => results?.map(({ chunk }) => chunk).sort((a, b) => a - b);
 const everyOne = Array.from({ length: total }, (_, chunk) => chunk);
 
-test("every job is done once, and what is stopped goes on where it was", async () => {
+test("does every job once, and a stopped campaign continues where it stopped", async () => {
   const first = new FakeHands(4);
   expect(await work(first)).toBeNull();
   const second = new FakeHands();
@@ -78,7 +78,7 @@ test("every job is done once, and what is stopped goes on where it was", async (
   expect(third.made).toEqual([]);
 });
 
-test("a line that was cut short, or is no result, is a job that is not done", async () => {
+test("repeats a job whose line is incomplete or not a result", async () => {
   await work(new FakeHands());
   const file = join(folder, "results.jsonl");
   const lines = readFileSync(file, "utf8").trimEnd().split("\n");
@@ -92,7 +92,7 @@ test("a line that was cut short, or is no result, is a job that is not done", as
   expect(again.made).toEqual([]);
 });
 
-test("of two results of one job the first counts", async () => {
+test("uses the first result if a job has two", async () => {
   await work(new FakeHands());
   const file = join(folder, "results.jsonl");
   const [, first = ""] = readFileSync(file, "utf8").split("\n");
@@ -102,10 +102,10 @@ test("of two results of one job the first counts", async () => {
   expect(results?.every(({ digest }) => digest === 1)).toBe(true);
 });
 
-test("the results of another campaign, or of another release, are refused", async () => {
+test("refuses results of another campaign or another release", async () => {
   await work(new FakeHands());
   expect(() => new CampaignFolder(campaign, folder, "that one")).toThrow(
-    /a folder for this campaign: .*, got .*: name another with --out, or delete this one/,
+    /a folder of this campaign, because it contains results of another campaign or release.*, got .*: choose another with --out, or delete this one/,
   );
-  expect(() => new CampaignFolder(campaign, "/dev/null/x", "this one")).toThrow("a folder that can be written");
+  expect(() => new CampaignFolder(campaign, "/dev/null/x", "this one")).toThrow("a writable folder");
 });

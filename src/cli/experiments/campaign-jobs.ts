@@ -1,6 +1,6 @@
 /**
- * The jobs of a campaign and their results, in a folder: a file to which a line is added for each finished job. A line that cannot be
- * read, as of a process that was killed while it wrote, is a job that is not done; of two lines for one job the first counts.
+ * A campaign's jobs and their results, in a file with one line per finished job. A line that cannot be parsed, because
+ * a process was killed while writing it, does not count. If a job has two lines, the first one counts.
  */
 import { spawn } from "node:child_process";
 import { closeSync, fdatasyncSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
@@ -11,10 +11,10 @@ import { type Campaign, type CampaignExperiment, chunksOf, type Soak } from "../
 import { smallestRun } from "../../experiment/campaign/smallest.ts";
 import type { CampaignAnswer, CampaignTask, Threads } from "./threads.ts";
 
-/** What makes the runs: threads, or this process itself. */
+/** The workers that execute the runs: threads, or this process itself. */
 export type Hands = Pick<Threads<"campaign">, "count" | "ask" | "stop" | "close">;
 
-/** One task. @param mayGoOn false once it should end, with null. */
+/** Runs one task. Resolves with null if `mayGoOn` returned false. */
 export async function campaignWork(
   campaign: Campaign,
   task: CampaignTask,
@@ -25,7 +25,7 @@ export async function campaignWork(
   return smallestRun(campaign.experiments[experiment] as CampaignExperiment, seed, what);
 }
 
-/** This process, one job at a time. */
+/** Creates a worker that runs tasks in this process, one at a time. */
 export function handsHere(campaign: Campaign): Hands {
   let isStopped = false;
   return {
@@ -38,6 +38,7 @@ export function handsHere(campaign: Campaign): Hands {
   };
 }
 
+/** The results of finished jobs, stored in the campaign's folder. */
 export class CampaignFolder {
   readonly foundJobs: number;
   readonly #campaign: Campaign;
@@ -45,8 +46,9 @@ export class CampaignFolder {
   readonly #file: number;
 
   /**
-   * @param identity of the campaign and of what runs it: results of another are refused.
-   * @throws UsageError `bad-folder` where the folder cannot be written, or has the results of another campaign
+   * Opens the folder.
+   * @param identity a hash of the campaign and the code. Results with a different identity are refused
+   * @throws UsageError `bad-folder` if the folder cannot be written to, or contains the results of a different campaign
    */
   constructor(campaign: Campaign, folder: string, identity: string) {
     this.#campaign = campaign;
@@ -56,29 +58,29 @@ export class CampaignFolder {
       this.#file = openSync(file, "a+");
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      throw new UsageError("bad-folder", `${unexpected("--out", "a folder that can be written", folder)} (${code})`);
+      throw new UsageError("bad-folder", `${unexpected("--out", "a writable folder", folder)} (${code})`);
     }
     const content = readFileSync(file, "utf8");
     const [first, ...lines] = content.split("\n");
     const header = JSON.stringify({ kind: "campaign-results", version: 1, identity });
     if (content === "") this.#add(header);
     else if (first !== header) {
-      const expected = "a folder for this campaign: in this one are results of another, or of another release";
+      const expected = "a folder of this campaign, because it contains results of another campaign or release";
       throw new UsageError(
         "bad-folder",
-        `${unexpected("--out", expected, folder)}: name another with --out, or delete this one`,
+        `${unexpected("--out", expected, folder)}: choose another with --out, or delete this one`,
       );
     }
     for (const line of lines) this.#take(parsed(line));
     this.foundJobs = this.#results.size;
-    if (content !== "" && !content.endsWith("\n")) writeSync(this.#file, "\n"); // Of a line that was cut short.
+    if (content !== "" && !content.endsWith("\n")) writeSync(this.#file, "\n"); // Terminate a line that was cut short.
   }
 
   /**
-   * Works until every job has its result.
+   * Runs jobs until every job has a result.
    *
-   * @param show called with the number of finished jobs.
-   * @returns one result for each job, or null if it was stopped before.
+   * @param show called with the number of finished jobs
+   * @returns one result for each job, or null if the work was stopped
    */
   async work(
     hands: Hands,
@@ -129,9 +131,9 @@ function parsed(line: string): unknown {
 const LOOK_MS = 100;
 
 /**
- * Runs the command of a soak once, in a process group that is killed with it.
+ * Runs a soak's command once, in a process group that is killed when the command ends.
  *
- * @returns null if it was stopped. A program that cannot be started is a failure of the run.
+ * @returns null if it was stopped. A program that cannot be started counts as a failed run.
  */
 function runSoak(soak: Soak, seed: number, mayGoOn: () => boolean): Promise<RunResult | null> {
   const withSeed = (text: string): string => text.replaceAll("{seed}", String(seed));
@@ -149,7 +151,7 @@ function runSoak(soak: Soak, seed: number, mayGoOn: () => boolean): Promise<RunR
     const settle = (result: RunResult | null): void => {
       clearInterval(look);
       clearTimeout(late);
-      killGroup(child.pid); // What it has started ends with it.
+      killGroup(child.pid); // Kill its child processes, too.
       resolve(result);
     };
     child.on("error", (error: NodeJS.ErrnoException) => settle(failed(`cannot be started: ${error.code}`)));
@@ -168,6 +170,6 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It has ended.
+    // The process group has already ended.
   }
 }

@@ -1,11 +1,11 @@
-/** `coterie campaign`: many seeds of experiments, over threads, and a report. */
+/** `coterie campaign`: runs experiments with many seeds on several threads, and writes a report. */
 import { createHash, type Hash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
+import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { canonical } from "../../core/plain.ts";
 import {
   type CampaignSummary,
@@ -18,9 +18,9 @@ import { type CampaignSource, chunksOf, only, parseCampaign, scenarioFilesOf } f
 import type { SmallestRun } from "../../experiment/campaign/smallest.ts";
 import { counted, figure } from "../../experiment/paragraph.ts";
 import { wholeNumber } from "../../experiment/written-values.ts";
-import { docsPage } from "../../runtime/docs-page.ts";
 import { contentOf } from "../files.ts";
-import { type Invocation, print, progressLine, type Report, type Section, styled } from "../output.ts";
+import { type Manual, withManual } from "../manual.ts";
+import { ExitWith, type Invocation, print, progressLine, type Report, type Section, styled } from "../output.ts";
 import { CampaignFolder, type Hands, handsHere } from "./campaign-jobs.ts";
 import { SIGNALS, Threads } from "./threads.ts";
 
@@ -36,37 +36,45 @@ interface CampaignOptions {
 }
 
 export function declare(command: Command, invocation: Invocation): void {
-  command
-    .description("Makes many runs of many experiments, each with its own seed, and reports which fail.")
-    .argument("<file>", `the campaign, as JSON (${docsPage("campaigns.md")})`)
-    .option("--out <folder>", "where results and reports go (default: campaign-NAME)")
-    .option("--only <name[:seed]>", "this experiment only, or one run of it")
-    .option("--workers <n>", "how many threads (default: the number of cores, at most 8)", (text) =>
+  withManual(command, manual)
+    .description("Runs many experiments with many seeds, and reports the runs that fail.")
+    .argument("<file>", "file that describes the campaign, as JSON")
+    .option("--out <folder>", "folder for results and reports (default: campaign-NAME)")
+    .option("--only <name[:seed]>", "run only this experiment, or only one of its seeds")
+    .option("--workers <n>", "number of threads (default: number of cores, at most 8)", (text) =>
       wholeNumber(1, MAX_WORKERS)(text, "--workers"),
     )
     .option("--json", "print the summary as JSON")
-    .addHelpText("after", EXPLANATION)
     .action((file: string, options: CampaignOptions) => campaign(file, options, invocation));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie campaign nightly.json
-  $ coterie campaign nightly.json --only lossy-paxos:4711          one run again
+const manual: Manual = {
+  examples: [
+    "coterie campaign nightly.json",
+    "coterie campaign nightly.json --only lossy-paxos:4711",
+    "coterie campaign nightly.json --workers 4 --json",
+  ],
+  exitCodes: "0 no run failed; 1 some runs failed, or the campaign was stopped; 2 invalid arguments or an invalid file",
+  details: `A campaign file is JSON, for example:
 
-A campaign is JSON such as
-  { "name": "nightly", "seeds": { "from": 1, "count": 100000 }, "experiments": [
-    { "name": "lossy-paxos", "simulate": { "protocol": "paxos", "propose": "all", "delay": "1..40", "loss": 0.1 } },
-    { "name": "maekawa-walks", "walk": { "protocol": "maekawa", "nodes": 4, "strategy": "pct" } },
-    { "name": "story", "scenario": "story.yaml" },
-    { "name": "soak", "soak": { "command": ["node", "soak.js", "{seed}"], "timeoutSeconds": 60 } } ] }
+\`\`\`json
+{ "name": "nightly", "seeds": { "from": 1, "count": 100000 }, "experiments": [
+  { "name": "lossy-paxos", "simulate": { "protocol": "paxos", "propose": "all", "delay": "1..40", "loss": 0.1 } },
+  { "name": "maekawa-walks", "walk": { "protocol": "maekawa", "nodes": 4, "strategy": "pct" } },
+  { "name": "story", "scenario": "story.yaml" },
+  { "name": "soak", "soak": { "command": ["node", "soak.js", "{seed}"], "timeoutSeconds": 60 } } ] }
+\`\`\`
 
-Ctrl-C ends it; started again, it goes on where it was, as it does after a crash. Each seed counts once.
-The folder gets report.json and, of each failure, the smallest run, shrunk where that can be.
+Ctrl-C stops the campaign. To continue it, even after a crash, run the same command again; each seed counts once. The campaign writes
+\`report.json\` and the smallest run for each failure to its folder. See [campaigns](../verify/campaigns.md).
 
-With --json: { "campaign", "runs", "digest", "experiments": [{ "name", "kind", "seeds", "runs", "digest", "messages",
+With \`--json\`:
+
+\`\`\`json
+{ "campaign", "runs", "digest", "experiments": [{ "name", "kind", "seeds", "runs", "digest", "messages",
   "timeMs", "moves", "failures": [{ "what", "count", "seeds", "smallest", "kept" }] }], "seconds" }
-Exit codes: 0 no run failed; 1 some did, or it was stopped; 2 wrong arguments or a wrong file.`;
+\`\`\``,
+};
 
 async function campaign(file: string, options: CampaignOptions, invocation: Invocation): Promise<void> {
   const source = sourceOf(file, options.only);
@@ -79,14 +87,16 @@ async function campaign(file: string, options: CampaignOptions, invocation: Invo
   writeReport(folder, summary, seconds);
   const found = { jobs: jobs.foundJobs, of: chunksOf(campaign).length };
   print(campaignReport(summary, { seconds, folder, file, found }), options, invocation.stdout);
-  const failing = summary.experiments.filter(({ failures }) => failures.length > 0).map(({ name }) => name);
-  if (failing.length > 0) throw new InvariantViolation("not-as-expected", `runs failed: ${failing.join(", ")}`);
+  if (summary.experiments.some(({ failures }) => failures.length > 0)) throw new ExitWith(1);
 }
 
 const defaultFolder = (name: string, chosen: string | undefined): string =>
   chosen === undefined ? `campaign-${name}` : `campaign-${name}-${chosen.replace(":", "-")}`;
 
-/** @throws EnvironmentError `stopped` on Ctrl-C: what is done is kept. */
+/**
+ * Runs the remaining jobs.
+ * @throws EnvironmentError `stopped` on Ctrl-C. The results of finished jobs are kept.
+ */
 async function worked(
   jobs: CampaignFolder,
   source: CampaignSource,
@@ -103,7 +113,7 @@ async function worked(
     isStopped = true;
     hands.stop();
     line.clear();
-    stderr.write("coterie: stopping: jobs are still at work; Ctrl-C once more ends them at once\n");
+    stderr.write("coterie: stopping, and waiting for the running jobs; press Ctrl-C again to end them at once\n");
   };
   for (const signal of SIGNALS) process.on(signal, stop);
   let done = 0;
@@ -114,7 +124,7 @@ async function worked(
     };
     const results = await jobs.work(hands, () => isStopped, show);
     if (results === null)
-      throw new EnvironmentError("stopped", `stopped after ${done} of ${total} jobs: start it again to go on`);
+      throw new EnvironmentError("stopped", `stopped after ${done} of ${total} jobs: run the same command to continue`);
     return campaignSummary(campaign, await withSmallest(experimentSummaries(campaign, results), hands));
   } finally {
     line.clear();
@@ -149,13 +159,16 @@ function sourceOf(file: string, chosen: string | undefined): CampaignSource {
   return { file, text, scenarios: Object.fromEntries(scenarios) as CampaignSource["scenarios"] };
 }
 
-/** Results are of this text, these scenarios and this code; the name of the file is no matter. */
+/** Returns a hash of the campaign's text, its scenarios and the code. The file's name does not matter. */
 function identityOf({ text, scenarios }: CampaignSource): string {
   const whole = canonical({ campaign: JSON.parse(text) as object, scenarios });
   return codeHash().update(whole).digest("hex").slice(0, 16);
 }
 
-/** Of all that a run may use: in a checkout that is built anew, runs may come out differently, though no version says so. */
+/**
+ * Returns a hash of all the code. In a checkout, a new build can change the results of runs without a new version
+ * number.
+ */
 function codeHash(): Hash {
   const root = fileURLToPath(new URL("..", import.meta.url));
   const hash = createHash("sha256");
@@ -176,29 +189,28 @@ function writeReport(folder: string, summary: CampaignSummary, seconds: number):
     for (const [name, content] of files) {
       const written = join(folder, `.${name}.${process.pid}`);
       writeFileSync(written, content);
-      renameSync(written, join(folder, name)); // Others may write the same at the same time.
+      renameSync(written, join(folder, name)); // Another process may be writing the same file at the same time.
     }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-folder", `${unexpected("--out", "a folder that can be written", folder)} (${code})`);
+    throw new UsageError("bad-folder", `${unexpected("--out", "a writable folder", folder)} (${code})`);
   }
 }
 
 interface Printed {
   readonly seconds: number;
-  /** Where the reports are. */
+  /** The folder with the reports. */
   readonly folder: string;
   readonly file: string;
-  /** What was done before, and is not done again. */
+  /** The jobs that had already been finished and are not repeated. */
   readonly found: { readonly jobs: number; readonly of: number };
 }
 
+/** Returns a campaign's report. */
 export function campaignReport(summary: CampaignSummary, { seconds, folder, file, found }: Printed): Report {
   const { campaign, runs, digest, experiments } = summary;
   const before =
-    found.jobs === 0
-      ? ""
-      : `; ${figure(found.jobs)} of ${figure(found.of)} jobs were in ${folder} before, and were not done again`;
+    found.jobs === 0 ? "" : `; ${figure(found.jobs)} of ${figure(found.of)} jobs were already done in ${folder}`;
   const columns = experiments.map(({ name, kind, runs: own, messages, moves, failures }) => [
     `  ${failures.length === 0 ? "✓" : "✗"} ${name}`,
     kind,
@@ -211,7 +223,7 @@ export function campaignReport(summary: CampaignSummary, { seconds, folder, file
       [`${styled("bold", campaign)}: ${counted(runs, RUNS)} in ${figure(seconds)} s, digest ${digest}${before}`],
       [{ columns }],
       ...experiments.flatMap((each) => failuresOf(each, file)),
-      [`The report is in ${folder}/report.json`],
+      [`report: ${folder}/report.json`],
     ],
   };
 }

@@ -1,11 +1,12 @@
-/** `coterie check-history`: whether what clients saw of a service could have happened one operation at a time. */
+/** `coterie check-history`: checks whether a recorded history is linearizable. */
 import { type Command, Option } from "commander";
-import { InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
+import { UsageError, unexpected } from "../../core/errors.ts";
 import { figure } from "../../experiment/paragraph.ts";
 import { answerTo, type HistoryAnswer } from "../../history/answer.ts";
 import { type History, modelNamed, modelNames, readHistory } from "../../history/index.ts";
 import { contentOf } from "../files.ts";
-import { type Invocation, print, progressLine, type Report, styled } from "../output.ts";
+import { type Manual, withManual } from "../manual.ts";
+import { ExitWith, type Invocation, print, progressLine, type Report, styled } from "../output.ts";
 import { type HistorySearch, Threads, workTogether } from "./threads.ts";
 
 interface CheckHistoryOptions {
@@ -17,33 +18,48 @@ interface CheckHistoryOptions {
 }
 
 export function declare(command: Command, invocation: Invocation): void {
-  command
-    .description("Looks for an order in which the operations of a history could have taken effect one by one.")
-    .argument("<file>", "the history, as Jepsen writes it (EDN) or as JSON lines")
-    .requiredOption("--model <name>", `what the objects are: ${modelNames.join(", ")}`, knownModel)
-    .addOption(new Option("--format <format>", "of the file").choices(["edn", "json", "auto"]).default("auto"))
-    .option("--keyed", "every value is [key value], as Jepsen's `independent` writes it")
-    .option("--time-limit <s>", "stop after so many seconds; the verdict is then unknown", seconds)
+  withManual(command, manual)
+    .description(
+      "Checks whether a history is linearizable: whether its operations could have taken effect one at a time.",
+    )
+    .argument("<file>", "file with the history, as EDN (Jepsen) or JSON lines")
+    .requiredOption("--model <name>", `model of the objects: ${modelNames.join(", ")}`, knownModel)
+    .addOption(new Option("--format <format>", "format of the file").choices(["edn", "json", "auto"]).default("auto"))
+    .option("--keyed", "every value is [key value], as in Jepsen's `independent`")
+    .option("--time-limit <s>", "give up after this number of seconds, with the verdict unknown", seconds)
     .option("--json", "print the answer as JSON")
-    .addHelpText("after", EXPLANATION)
     .action((file: string, options: CheckHistoryOptions) => checkHistory(file, options, invocation));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie check-history history.edn --model register
-  with lines such as
-    {:process 0, :type :invoke, :f :write, :value 3}
-    {:process 0, :type :ok,     :f :write, :value 3}
-  or, as JSON lines,
-    {"process":0,"type":"invoke","f":"write","value":3,"key":"x","time":31}
+const manual: Manual = {
+  examples: [
+    "coterie check-history history.edn --model register",
+    "coterie check-history history.jsonl --model register --time-limit 60",
+  ],
+  exitCodes: "0 linearizable; 1 not linearizable, or unknown (not a pass); 2 invalid arguments or an invalid file",
+  details: `EDN lines look like this:
 
-"ok" is a return, "fail" did not happen, "info" (or no answer) may have happened. Objects, told apart by "key", are
-checked one by one.
+\`\`\`clojure
+{:process 0, :type :invoke, :f :write, :value 3}
+{:process 0, :type :ok,     :f :write, :value 3}
+\`\`\`
 
-With --json: { "verdict", "model", "operations", "steps", "configurations", "seconds", "objects": [{ "key", "verdict",
+or, as JSON lines:
+
+\`\`\`json
+{"process":0,"type":"invoke","f":"write","value":3,"key":"x","time":31}
+\`\`\`
+
+\`ok\` means that the operation returned, \`fail\` that it did not happen, and \`info\` (or no answer) that it may have happened. Each
+\`key\` is a separate object, and objects are checked one at a time.
+
+With \`--json\`:
+
+\`\`\`json
+{ "verdict", "model", "operations", "steps", "configurations", "seconds", "objects": [{ "key", "verdict",
   "operations", "culprit": { "operation", "process", "line" } | null, "why", "linearization": [{ "operation", "state" }] }] }
-Exit codes: 0 linearizable; 1 not, or unknown, which is never a pass; 2 wrong arguments or a broken file.`;
+\`\`\``,
+};
 
 async function checkHistory(
   file: string,
@@ -69,12 +85,10 @@ async function checkHistory(
   const seconds = (performance.now() - began) / 1_000;
   const { report } = answer;
   print(historyReport(answer, seconds), options, stdout);
-  if (report.verdict === "violated") throw new InvariantViolation("violated", "the history is not linearizable");
-  if (report.verdict === "unknown")
-    throw new InvariantViolation("unknown", "the search ended before there was an answer, which is no pass");
+  if (report.verdict !== "holds") throw new ExitWith(1);
 }
 
-/** The search within its time limit. */
+/** Checks the history within the time limit. */
 export function answerWithin(
   { timeLimitMs, ...request }: HistorySearch,
   mayGoOn: (progress: null) => boolean,
@@ -93,12 +107,12 @@ function historyReport({ report, objects, text: picture }: HistoryAnswer, second
   const mark = {
     holds: styled("green", "✓ holds"),
     violated: styled("red", "✗ violated"),
-    unknown: styled("yellow", "? unknown"),
+    unknown: styled("yellow", "? unknown (not a pass)"),
   };
   const counted = objects.length === 1 ? "" : ` on ${figure(objects.length)} objects`;
   const work = `${figure(report.operations)} operations${counted}, ${figure(report.steps)} tried, ${figure(seconds)} s`;
   const head = `${mark[report.verdict]}  linearizability of a ${report.model}: ${work}`;
-  // Of many objects that hold, one picture says nothing.
+  // If there are several objects and all are linearizable, a picture of one of them is of no use.
   const isTelling = report.verdict !== "holds" || objects.length === 1;
   return {
     json: { ...report, seconds, objects },
@@ -106,7 +120,7 @@ function historyReport({ report, objects, text: picture }: HistoryAnswer, second
   };
 }
 
-/** What is wrong with a history, with the name of its file. */
+/** Adds the name of the file to an error. */
 function inFile(file: string, error: unknown): unknown {
   return error instanceof UsageError ? new UsageError(error.code, `${file}: ${error.message}`) : error;
 }

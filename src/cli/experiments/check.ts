@@ -1,7 +1,6 @@
-/** `coterie check`: every behaviour of a protocol within bounds, or as many as time allows. */
+/** `coterie check`: explores every run of a protocol within given bounds, or random runs. */
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
-import { InvariantViolation } from "../../core/errors.ts";
 import { type CheckRequest, requestFrom } from "../../experiment/check-request.ts";
 import type { CounterexampleLog } from "../../experiment/counterexample-log.ts";
 import { type Experiment, optionsFor } from "../../experiment/experiment.ts";
@@ -26,14 +25,24 @@ import {
   sharedRuns,
 } from "../../experiment/explore.ts";
 import { counted, figure } from "../../experiment/paragraph.ts";
-import { protocolNames } from "../../protocols/index.ts";
 import { drawnAs } from "../../protocols/message-inks.ts";
 import { excerptOf } from "../../trace/excerpt.ts";
 import { writeTrace } from "../../trace/file.ts";
 import { drawSvg } from "../../trace/picture/svg.ts";
 import { requireWritable, writeWhole } from "../files.ts";
+import { type Manual, withManual } from "../manual.ts";
 import { addOptions } from "../options.ts";
-import { broken, type Invocation, indented, type Output, print, progressLine, type Report, styled } from "../output.ts";
+import {
+  broken,
+  ExitWith,
+  type Invocation,
+  indented,
+  type Output,
+  print,
+  progressLine,
+  type Report,
+  styled,
+} from "../output.ts";
 import { Threads, workTogether } from "./threads.ts";
 
 const LOG_EVERY_MS = 5_000;
@@ -45,43 +54,68 @@ interface CheckOptions extends Omit<Experiment, "protocol"> {
 }
 
 export function declare(command: Command, invocation: Invocation): void {
-  command
-    .description("Looks for a run that violates a property of a protocol: in every order of events, with every fault.")
-    .argument("<protocol>", protocolNames.join(", "));
-  addOptions(command, optionsFor.explore, "explore");
-  addOutput(command)
-    .addHelpText("after", EXPLANATION)
-    .action((protocol: string, options: CheckOptions) => check(protocol, options, invocation));
+  withManual(command, manual)
+    .description(
+      "Searches for a run that violates a property of a protocol, trying every order of events and every fault.",
+    )
+    .argument("<protocol>", "name of a protocol; see `coterie protocols`");
+  addOptions(command, optionsFor.explore, "explore", COMMON);
+  addOutput(command).action((protocol: string, options: CheckOptions) => check(protocol, options, invocation));
 }
 
 function addOutput(command: Command): Command {
   return command
-    .option("--trace <file>", "write the counterexample as a trace, for `coterie trace`")
+    .option("--trace <file>", "write the counterexample as a trace")
     .option("--svg <file>", "draw the counterexample as a space-time diagram")
     .option("--json", "print the answer as JSON");
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie check bully --nodes 3                          violated: a timer that is faster than a message
-  $ coterie check bully --nodes 3 --timers quiet     holds
-  $ coterie check ricart-agrawala --nodes 3 --crashes 1    violated: who waits for the crashed one
-  $ coterie check paxos --strategy pct --runs 100000 --losses 3
+/** The options that `--help` describes. The others are only listed by name. */
+const COMMON = [
+  "nodes",
+  "variant",
+  "timers",
+  "network",
+  "crashes",
+  "losses",
+  "property",
+  "strategy",
+  "seed",
+  "runs",
+  "maxStates",
+  "maxDepth",
+];
 
---timers quiet assumes that messages are faster than timers. "holds" with it is backed by simulated runs with bounded delays,
-and proves no more. The report lists what was reached; a verdict says nothing about the rest.
+const manual: Manual = {
+  examples: [
+    "coterie check bully --nodes 3",
+    "coterie check bully --nodes 3 --timers quiet",
+    "coterie check paxos --strategy pct --runs 100000 --losses 3",
+    "coterie check ricart-agrawala --nodes 3 --crashes 1",
+  ],
+  exitCodes: "0 holds; 1 violated, or unknown (not a pass); 2 invalid arguments",
+  details: `The first example finds a violation caused by a timer that is faster than a message. The second assumes that messages are faster than
+timers, and holds. The last one finds a violation, because nodes wait for the crashed node.
 
-bfs and dfs visit every state. If the states do not end, bound them with --max-depth, --max-in-flight or --max-timeouts, stop
-with --max-states or --max-memory, or use fewer nodes and faults. random, pct and swarm look at some runs; what they find
-does not depend on --workers. Ctrl-C ends the search with what it has; a second Ctrl-C ends it at once.
+\`--timers quiet\` assumes that messages are faster than timers. A verdict of \`holds\` under this assumption is confirmed by simulated
+runs with bounded delays, and does not cover runs that break the assumption. The report lists the events and handlers that were
+reached; the verdict does not cover any others.
 
-With --json: { "protocol", "nodes", "verdict": "holds" | "violated" | "unknown", "property", "claim", "states",
-  "transitions", "depth", "seconds", "strategy", "runs", "run", "why", "reached", "loopFrom", "trace": [entry, …] | null }
-"run" is the random run that found it; "why" is what was left out if the verdict is unknown; "loopFrom" is the index in
-"trace" from which on it repeats for ever.
-"reached": { "events": { event: situations }, "handlers": { handler: situations }, "never": [handler], "missing": [text] }
---fewest-faults adds "faults": { "breaking": k | null, "harmless": k }.
-Exit codes: 0 holds; 1 violated, or unknown, which is never a pass; 2 wrong arguments.`;
+\`bfs\` and \`dfs\` visit every state. If there are too many states, set \`--max-depth\`, \`--max-in-flight\` or \`--max-timeouts\`, limit the
+search with \`--max-states\` or \`--max-memory\`, or use fewer nodes and faults. \`random\`, \`pct\` and \`swarm\` try only some of the runs;
+their result does not depend on \`--workers\`. Ctrl-C ends the search and reports the result so far; a second Ctrl-C ends it at once.
+
+With \`--json\`:
+
+\`\`\`json
+{ "protocol", "nodes", "verdict": "holds" | "violated" | "unknown", "property", "claim", "states", "transitions", "depth",
+  "seconds", "strategy", "runs", "run", "why", "reached", "loopFrom", "trace": [entry, …] | null }
+\`\`\`
+
+\`run\` is the number of the random run with the violation. \`why\` gives the reason for an unknown verdict. \`loopFrom\` is the index in
+\`trace\` where the run starts to repeat forever. \`reached\` is \`{ "events": { event: situations }, "handlers": { handler: situations }, "never": [handler],
+"missing": [text] }\`. \`--fewest-faults\` adds \`"faults": { "breaking": k | null, "harmless": k }\`.`,
+};
 
 async function check(protocol: string, options: CheckOptions, invocation: Invocation): Promise<void> {
   const { stdout } = invocation;
@@ -95,9 +129,7 @@ async function check(protocol: string, options: CheckOptions, invocation: Invoca
   if (options.svg !== undefined && run !== null)
     writeWhole("--svg", options.svg, drawSvg(excerptOf(run), drawnAs(run.header.protocol)));
   print(checkReport(outcome, hint(options, outcome.answer, stdout)), options, stdout);
-  const { verdict, property } = outcome.answer;
-  if (verdict === "violated") throw new InvariantViolation("violated", `violated: ${property?.name}`);
-  if (verdict === "unknown") throw new InvariantViolation("unknown", `unknown: ${whyUnknown(request, outcome.answer)}`);
+  if (outcome.answer.verdict !== "holds") throw new ExitWith(1);
 }
 
 async function searched(request: CheckRequest, { stderr, usesThreads }: Invocation): Promise<CheckOutcome> {
@@ -127,14 +159,14 @@ async function here(task: CheckTask, show: Show): Promise<CheckAnswer> {
   return answerTo(task, see, process.memoryUsage.rss);
 }
 
-/** What a newcomer might want next; not for a file or a pipe. */
+/** Returns a suggestion for new users. Shown only on a terminal. */
 function hint({ trace }: CheckOptions, answer: CheckAnswer, stdout: Output): string {
   if (answer.trace === null) return "";
   if (trace !== undefined) return `\`coterie trace ${trace} --svg\` draws it`;
-  return stdout.isTTY ? "--trace FILE keeps this run, for `coterie trace FILE --svg` to draw" : "";
+  return stdout.isTTY ? "--trace FILE saves this run, and `coterie trace FILE --svg` draws it" : "";
 }
 
-/** @param hint printed below; empty: nothing. */
+/** @param hint printed below the report, unless it is empty */
 export function checkReport(outcome: CheckOutcome, hint = ""): Report {
   const { request, answer, seconds } = outcome;
   const { spec } = request;
@@ -158,7 +190,7 @@ function verdictLines(request: CheckRequest, answer: CheckAnswer): string[] {
   const { verdict, property, checked, reached } = answer;
   if (verdict === "violated" && property !== null) {
     const isSought = checked.some(({ name, when }) => name === property.name && when === "sometimes");
-    const why = isSought ? "It was sought in every run, and none gets there." : "The initial state itself breaks it.";
+    const why = isSought ? "No run reaches it." : "The initial state violates it.";
     const never = answer.log === null ? [indented(why)] : [];
     return [
       `${styled(["bold", "red"], "✗ violated")}  ${styled("bold", property.name)}`,
@@ -173,7 +205,7 @@ function verdictLines(request: CheckRequest, answer: CheckAnswer): string[] {
       ...breakingFaults(answer).map(indented),
       ...checked.map(({ name, claim: words }) => `  ${styled("bold", name)}: ${broken(words, 2)}`),
     ];
-  const seen = reached.length === 0 ? [] : [indented(`seen to happen: ${reached.join(", ")}`)];
+  const seen = reached.length === 0 ? [] : [indented(`reached: ${reached.join(", ")}`)];
   return [
     `${styled(["bold", "yellow"], "? unknown")}  no violation found, but the search was incomplete (not a pass)`,
     indented(whyUnknown(request, answer)),
@@ -188,17 +220,15 @@ function reachLines(request: CheckRequest, answer: CheckAnswer): string[] {
   const seen = Object.entries(events).map(([event, times]) => `${event} ${figure(times)}`);
   const lacking = missing(request, answer);
   return [
-    ...lacking.map((what) => styled("yellow", `  in these runs ${what}: of that they say nothing`)),
+    ...lacking.map((what) => styled("yellow", `  in these runs ${what}: they show nothing about that`)),
     indented(`reached, with the number of situations: ${seen.length === 0 ? "no event" : seen.join(", ")}`),
-    ...(never.length === 0 ? [] : [indented(`never ran: ${never.join(", ")}`)]),
+    ...(never.length === 0 ? [] : [indented(`handlers that never ran: ${never.join(", ")}`)]),
   ];
 }
 
 function ending(loop: number | null, length: number): string[] {
   if (loop === null) return [];
-  return loop < length
-    ? [`  … and so on from step ${loop + 1}, for ever`]
-    : ["  … and nothing more is bound to happen"];
+  return loop < length ? [`  … and so on from step ${loop + 1}, forever`] : ["  … and nothing more has to happen"];
 }
 
 function logLines(answer: CheckAnswer, { steps, standing }: CounterexampleLog): string[] {
@@ -207,7 +237,7 @@ function logLines(answer: CheckAnswer, { steps, standing }: CounterexampleLog): 
   const width = String(steps.length).length + 2;
   const lines = steps.flatMap(({ deed, consequences }, at) => {
     const number = styled("dim", String(at + 1).padStart(width));
-    const mark = loop === at ? [styled("yellow", `${" ".repeat(width)}  ┌ from here on again and again`)] : [];
+    const mark = loop === at ? [styled("yellow", `${" ".repeat(width)}  ┌ repeats from here on`)] : [];
     const led = consequences.join("; ");
     const fits = width + 2 + deed.length + 4 + led.length <= 80;
     const arrow = fits ? `  → ${led}` : `\n${" ".repeat(width + 4)}→ ${broken(led, width + 6)}`;
@@ -223,7 +253,7 @@ function logLines(answer: CheckAnswer, { steps, standing }: CounterexampleLog): 
       ? []
       : [`Shrunk from ${shrunkFrom} moves to ${steps.length}.`]),
     ...(locked.length === 0 ? [] : [...locked, ""]),
-    "In the end",
+    "Final states",
     ...standing.flatMap(({ node, role, state }) => [
       `  node ${node}  ${role}`,
       ...stateLines(state).map((line) => styled("dim", line)),
@@ -231,7 +261,7 @@ function logLines(answer: CheckAnswer, { steps, standing }: CounterexampleLog): 
   ];
 }
 
-/** A state, whole: a line for each part of an assembly. */
+/** Returns the lines that show a complete state, one for each part of an assembly. */
 function stateLines(state: object | null): string[] {
   if (state === null) return [];
   const fields = Object.entries(state);
@@ -256,10 +286,11 @@ function work({ workers }: CheckRequest, answer: CheckAnswer, seconds: number): 
   return `${counts}, ${figure(transitions)} transitions, depth ${depth}, ${figure(seconds)} s${rate}${threads}, ${megabytes(memoryBytes)}`;
 }
 
+/** Returns the line that shows the progress of a search. */
 export function progressText(progress: CheckProgress, seconds: number): string {
   const { phase, runs, states, transitions, depth, memoryBytes } = progress;
-  if (phase === "shrinking") return `violated; looking for a shorter run, ${figure(seconds)} s`;
-  if (phase === "following") return `${figure(states)} states; looking for runs without end, ${figure(seconds)} s`;
+  if (phase === "shrinking") return `violated; searching for a shorter run, ${figure(seconds)} s`;
+  if (phase === "following") return `${figure(states)} states; searching for endless runs, ${figure(seconds)} s`;
   const count = runs === null ? "" : `${figure(runs)} runs, `;
   const rate = figure(Math.round(states / Math.max(seconds, 0.001)));
   return `${count}${figure(states)} states, ${figure(transitions)} transitions, ${rate} states/s, depth ${depth}, ${megabytes(memoryBytes)}`;

@@ -1,7 +1,7 @@
-/** `coterie sim`: a protocol, or a scenario, in virtual time. */
+/** `coterie sim`: runs a protocol or a scenario in virtual time. */
 import { setImmediate as otherWork } from "node:timers/promises";
 import type { Command } from "commander";
-import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
+import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { type Experiment, optionsFor, searchOptions, UNTIL } from "../../experiment/experiment.ts";
 import { figure, spans } from "../../experiment/paragraph.ts";
 import { type Point, point } from "../../experiment/recording.ts";
@@ -27,11 +27,11 @@ import {
   usesIn,
 } from "../../experiment/simulate.ts";
 import { type Entry, protocolNames } from "../../protocols/index.ts";
-import { docsPage } from "../../runtime/docs-page.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { runLogger } from "../../trace/log.ts";
 import { vectorClocks } from "../../trace/steps.ts";
-import { contentOf, requireWritable } from "../files.ts";
+import { requireWritable } from "../files.ts";
+import { type Manual, withManual } from "../manual.ts";
 import { addOptions } from "../options.ts";
 import {
   type Block,
@@ -47,6 +47,7 @@ import {
   type Report,
   styled,
 } from "../output.ts";
+import { scenarioText, unknownSubject } from "./scenario-files.ts";
 import { makeAllYoung } from "./threads.ts";
 import { readTraceFile, writeSvgFile, writeTraceFile } from "./trace-files.ts";
 
@@ -62,57 +63,88 @@ interface SimOptions extends Omit<Experiment, "protocol" | "until"> {
 }
 
 export function declare(command: Command, invocation: Invocation): void {
-  command
-    .description("Runs a protocol on simulated nodes, or a scenario file, and says what came of it.")
-    .argument("[protocol|file]", `${protocolNames.join(", ")}; or a scenario file (${docsPage("scenarios.md")})`);
-  const { until: _until, ...options } = optionsFor.simulate; // It may be a number of entries here.
-  addOptions(command, { ...options, runs: searchOptions.runs }, "simulate");
-  command.option("--protocol <name>", "a scenario's steps under another protocol that it names");
-  addOutput(addPoints(command))
-    .addHelpText("after", EXPLANATION)
-    .action((subject: string | undefined, options: SimOptions) => sim(subject, options, invocation));
+  withManual(command, manual)
+    .description("Runs a protocol on simulated nodes, or a scenario file, and reports the result.")
+    .argument("[protocol|file]", "a protocol (see `coterie protocols`), or a scenario file");
+  // In this command, `until` can also be a number of entries.
+  const { until: _until, ...options } = optionsFor.simulate;
+  addOptions(command, { ...options, runs: searchOptions.runs }, "simulate", COMMON);
+  command.option("--protocol <name>", "run the scenario's steps with another protocol that it names");
+  addOutput(addPoints(command)).action((subject: string | undefined, options: SimOptions) =>
+    sim(subject, options, invocation),
+  );
 }
 
-/** Where a simulation begins and ends: at a point of a recording too. */
+/** Adds the options that set the beginning and end of a simulation, which may be positions in a recording. */
 function addPoints(command: Command): Command {
   const read = point("milliseconds; with --from also #57 for the first 57 entries");
   return command
     .option("--until <ms>", UNTIL, (text) => read(text, "--until"))
-    .option("--from <trace>", "continue a recorded run, from the point that --until names: ms, or #57 for 57 entries");
+    .option(
+      "--from <trace>",
+      "continue a recorded run from the point given by --until: a time in ms, or a number of entries such as #57",
+    );
 }
 
 function addOutput(command: Command): Command {
   return command
-    .option("--delivered-only", "leave messages out that never arrived, such as those to crashed nodes")
-    .option("--log", "print what happens, line by line")
-    .option("--trace <file>", "write the trace, as JSON lines")
-    .option("--svg <file>", "draw it as a space-time diagram")
+    .option("--delivered-only", "count only the messages that arrived")
+    .option("--log", "print every event, line by line")
+    .option("--trace <file>", "write the trace as JSON lines")
+    .option("--svg <file>", "draw the run as a space-time diagram")
     .option("--json", "print the result as JSON");
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie sim bully --nodes 8 --crash 7 --call 4
-  $ coterie sim chang-roberts --ring 1,15,9,4,3,17,24 --call 1 --log
-  $ coterie sim paxos --propose all --delay 1..40 --runs 1000
-  $ coterie sim scenarios/bully-a-highest-crashed.yaml
-  $ coterie sim scenarios/order-demonstration.yaml --protocol isis
-  $ coterie sim --from recorded.jsonl --until 4000 --crash 2
+/** The options that `--help` describes. The others are only listed by name. */
+const COMMON = [
+  "nodes",
+  "variant",
+  "options",
+  "crash",
+  "delay",
+  "loss",
+  "call",
+  "request",
+  "send",
+  "propose",
+  "runs",
+  "seed",
+];
 
-With --json: { "protocol", "nodes", "seed", "timeMs", "messages": { "total", "byType" }, "lost", "outcome",
+const manual: Manual = {
+  examples: [
+    "coterie sim bully --nodes 8 --crash 7 --call 4",
+    "coterie sim paxos --propose all --delay 1..40 --runs 1000",
+    "coterie sim scenarios/bully-a-highest-crashed.yaml",
+    "coterie sim chang-roberts --ring 1,15,9,4,3,17,24 --call 1 --log",
+    "coterie sim scenarios/order-demonstration.yaml --protocol isis",
+    "coterie sim --from recorded.jsonl --until 4000 --crash 2",
+  ],
+  exitCodes:
+    "0 ok; 1 a property is violated, or an expectation of the scenario is not met; 2 invalid arguments or scenario",
+  details: `A run ends when it is idle, or after 600 s of virtual time. The limit is higher for many nodes and entries, and for long delays.
+Protocols that are never idle (heartbeat, token-ring) and runs with \`--started\` end after 10 s. \`--until\` sets a different end.
+[Scenarios](../verify/scenarios.md) describes the format of scenario files.
+
+With \`--json\`:
+
+\`\`\`json
+{ "protocol", "nodes", "seed", "timeMs", "messages": { "total", "byType" }, "lost", "outcome",
   "properties": [{ "name", "verdict": "holds" | "violated" | "unknown", "why"? }], "nodesAlive" }
-"outcome" is, by family: { "leader": { node: id | null } }, { "entries": [{ "node", "requestedAt", "enteredAt",
-  "exitedAt", "token" }] }, { "delivered": { node: [id] } }, { "decided": { node: value } }, { "suspected": { node: [id] } }.
-"messages" counts what was sent to other nodes, "lost" what never arrived; multicasts add "datagrams".
-"why" is "so far" if a property holds in a run that was cut off.
-A scenario adds "scenario" and "expectations": [{ "what", "expected", "actual", "passed" }].
-With --runs: { "protocol", "nodes", "seed", "runs", "messages": { "min", "median", "max" }, "timeMs": { … },
-  "violations": [{ "what", "seeds", "replay" }] }.
+\`\`\`
 
-A run ends at rest, or after 600 s of virtual time; later with many nodes and entries, or long delays. Protocols that never
-rest (heartbeat, token-ring) and runs with --started end after 10 s. --until says otherwise.
+\`outcome\` depends on the family: \`{ "leader": { node: id | null } }\`, \`{ "entries": [{ "node", "requestedAt", "enteredAt", "exitedAt",
+"token" }] }\`, \`{ "delivered": { node: [id] } }\`, \`{ "decided": { node: value } }\` or \`{ "suspected": { node: [id] } }\`. \`messages\`
+counts messages to other nodes, and \`lost\` counts messages that never arrived; multicasts add \`datagrams\`. \`why\` is \`so far\` if a
+property holds in a run that was cut off. A scenario adds \`scenario\` and \`"expectations": [{ "what", "expected", "actual", "passed" }]\`.
 
-Exit codes: 0 ok; 1 a property is violated, or an expectation of the scenario is not met; 2 wrong arguments or scenario.`;
+With \`--runs\`:
+
+\`\`\`json
+{ "protocol", "nodes", "seed", "runs", "messages": { "min", "median", "max" }, "timeMs": { … },
+  "violations": [{ "what", "seeds", "replay" }] }
+\`\`\``,
+};
 
 async function sim(subject: string | undefined, options: SimOptions, invocation: Invocation): Promise<void> {
   requireOneOutput(options);
@@ -131,13 +163,12 @@ async function stagedFor(subject: string | undefined, options: SimOptions): Prom
     if (subject !== undefined)
       throw new UsageError(
         "bad-argument",
-        unexpected("the protocol", "absent beside --from: the recording has it", subject),
+        unexpected("the protocol", "absent with --from, because the recording names it", subject),
       );
     return continued(readTraceFile(file), file, words);
   }
   if (options.for !== undefined) throw new UsageError("bad-argument", "expected --for to be absent without --from");
-  if (subject === undefined)
-    throw new UsageError("bad-argument", "expected a protocol, a scenario file or --from, got none of them");
+  if (subject === undefined) throw new UsageError("bad-argument", "expected a protocol, a scenario file or --from");
   return staged(await scenarioFor(subject, options));
 }
 
@@ -151,22 +182,22 @@ function requireOneOutput({ json, log, runs, trace, svg }: SimOptions): void {
   if (runs !== undefined && svg !== undefined) refuse("runs", "svg");
 }
 
-/** The scenario of a file, or the one that the words spell. */
+/** Reads the scenario from a file, or creates it from the options. */
 async function scenarioFor(subject: string, { until, protocol, ...options }: SimOptions): Promise<ParsedScenario> {
   if (!/[./\\]/.test(subject)) {
     if (protocol !== undefined)
-      throw new UsageError("bad-argument", unexpected("--protocol", "absent beside a protocol", protocol));
+      throw new UsageError("bad-argument", unexpected("--protocol", "absent with a protocol", protocol));
     if (protocolNames.includes(subject))
       return { scenario: scenarioOf({ ...options, ...endOf(until), protocol: subject }), place: () => subject };
-    const known = `one of ${protocolNames.join(", ")}, or a scenario file such as x.yaml`;
-    throw new UsageError("unknown-protocol", unexpected("the protocol", known, subject));
+    throw unknownSubject(subject);
   }
   const besides = ["seed", "runs", "deliveredOnly", "log", "trace", "svg", "json"];
   const stray = Object.keys({ ...options, ...endOf(until) }).find((word) => !besides.includes(word));
   if (stray !== undefined)
-    throw new UsageError("bad-argument", `expected --${stray} to be absent: what happens stands in ${subject}`);
-  const { parseScenario } = await import("../../experiment/scenario/parse.ts"); // It loads a parser of YAML.
-  const { scenario: written, place } = parseScenario(contentOf(subject, "the scenario", "bad-scenario"), subject);
+    throw new UsageError("bad-argument", `expected --${stray} to be absent, because ${subject} describes the run`);
+  // Load the YAML parser only when it is needed.
+  const { parseScenario } = await import("../../experiment/scenario/parse.ts");
+  const { scenario: written, place } = parseScenario(scenarioText(subject), subject);
   const scenario = protocol === undefined ? written : asVariant(written, protocol);
   return { scenario: { ...scenario, seed: options.seed ?? scenario.seed }, place };
 }
@@ -189,17 +220,16 @@ async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Inv
     writeSvgFile(svg, { header, entries: labelled(entries, made.scenario), clocks: vectorClocks(entries) });
   if (log) stdout.write("\n");
   print(simReport(made, result, options, hint(options, stdout)), options, stdout);
-  const why = disappointment(result);
-  if (why !== null) throw new InvariantViolation("not-as-expected", why);
+  if (disappointment(result) !== null) throw new ExitWith(1);
 }
 
 const progressText = ({ messages, timeMs }: Progress): string =>
   `${figure(messages)} messages, ${figure(timeMs)} ms of virtual time`;
 
-/** What a newcomer might want next; not for a file or a pipe. */
+/** Returns a suggestion for new users. Shown only on a terminal. */
 function hint({ log, trace, svg }: SimOptions, stdout: Output): string {
   if (!stdout.isTTY || log === true || trace !== undefined || svg !== undefined) return "";
-  return "--log shows what happened line by line, --svg FILE draws it, --trace FILE keeps it";
+  return "--log prints every event, --svg FILE draws the run, --trace FILE saves it";
 }
 
 async function manyRuns(
@@ -214,23 +244,22 @@ async function manyRuns(
     return { what, seeds, replay: replayCommand(words, seeds[0] ?? summary.seed) };
   });
   print(runsReport({ ...summary, violations }), options, stdout);
-  const names = violations.map(({ what }) => what).join(", ");
-  if (names !== "") throw new InvariantViolation("not-as-expected", `not as expected: ${names}`);
+  if (violations.length > 0) throw new ExitWith(1);
   if (summary.runs < runs) throw new EnvironmentError("stopped", `stopped after ${summary.runs} of ${runs} runs`);
 }
 
-/** The width of names such as `delivered`. */
+/** The width of the column with names such as `delivered`. */
 const NAME_WIDTH = 10;
-/** How many items of a long list are printed. */
+/** The maximum number of items to print from a long list. */
 const SHOWN = 12;
 
-/** What the caller says of the end of a run. */
+/** The options that end a run. */
 interface End {
   readonly until?: unknown;
   readonly for?: unknown;
 }
 
-/** @param hint printed below; empty: nothing. */
+/** @param hint printed below the report, unless it is empty */
 export function simReport(made: Staged, result: Result, end: End, hint = ""): Report {
   const { scenario, cast } = made;
   const nodes = cast.ids.length;
@@ -258,7 +287,7 @@ export function simReport(made: Staged, result: Result, end: End, hint = ""): Re
   };
 }
 
-/** The virtual time, and what cut off a run that would have continued. */
+/** Returns the virtual time and, if the run was cut off, the option that caused it. */
 function timeText({ scenario, from }: Staged, { timeMs, isOver }: Result, end: End): string {
   const { name, protocol, until } = scenario;
   const time = `${figure(timeMs)} ms of virtual time`;
@@ -276,10 +305,10 @@ function heading({ name, protocol, variant, seed, begin, network }: Scenario, no
   return `${what}${isTitle ? styled("bold", form) : form}: ${nodes} ${nodes === 1 ? "node" : "nodes"}${down}, seed ${seed}${conditions(network)}`;
 }
 
-/** What may become of a message on any link. */
+/** Describes the message faults that apply to every link. */
 function conditions({ lossRate = 0, duplicateRate = 0 }: Scenario["network"]): string {
-  const loss = lossRate === 0 ? "" : `, each message lost at a rate of ${lossRate}`;
-  return duplicateRate === 0 ? loss : `${loss}, doubled at a rate of ${duplicateRate}`;
+  const loss = lossRate === 0 ? "" : `, messages lost at a rate of ${lossRate}`;
+  return duplicateRate === 0 ? loss : `${loss}, duplicated at a rate of ${duplicateRate}`;
 }
 
 const agreeing = (nodes: readonly number[]): string =>
@@ -289,7 +318,7 @@ function outcomeLines({ labels }: Scenario, { outcome, nodesAlive }: Result): [s
   if ("leader" in outcome)
     return alike(outcome.leader).map(({ value, nodes }) => [
       "leader",
-      value === null ? `none known, at ${spans(nodes)}` : `${value} (${agreeing(nodes)})`,
+      value === null ? `none known at ${spans(nodes)}` : `${value} (${agreeing(nodes)})`,
     ]);
   if ("entries" in outcome) return entryLines(outcome.entries);
   if ("delivered" in outcome)
@@ -309,11 +338,11 @@ function outcomeLines({ labels }: Scenario, { outcome, nodesAlive }: Result): [s
   }
   return alike(outcome.suspected).map(({ value, nodes }) => [
     "suspected",
-    `${value.length === 0 ? "nobody" : spans(value)}, by ${spans(nodes)}`,
+    `${value.length === 0 ? "no node" : spans(value)}, by ${spans(nodes)}`,
   ]);
 }
 
-/** What the scenario calls its messages, as the results do, and by which id everything else knows them. */
+/** Lists the names that the scenario and its results use for messages, with the messages' ids. */
 function nameLines({ labels }: Scenario): string[] {
   const names = Object.entries(labels).map(([id, name]) => `${name} = ${id}`);
   return names.length === 0 ? [] : [names.join(", ")];
@@ -336,7 +365,7 @@ function entryLines(entries: readonly Entry[]): [string, string][] {
     .slice(0, SHOWN)
     .map(({ node, requestedAt, enteredAt, exitedAt, token }) => [
       String(node),
-      `asked ${figure(requestedAt)}`,
+      `requested ${figure(requestedAt)}`,
       `entered ${at(enteredAt)}`,
       exitedAt === null ? "still inside" : `left ${figure(exitedAt)} ms`,
       ...(token === null ? [] : [`token ${figure(token)}`]),
@@ -351,7 +380,7 @@ function entryLines(entries: readonly Entry[]): [string, string][] {
     ...(entered.length === 0 ? [["entries", "none"] as [string, string]] : []),
     ...(waiting.length === 0
       ? []
-      : [["waiting", `${spans(waiting.map(({ node }) => node))}: asked and never entered`] as [string, string]]),
+      : [["waiting", `${spans(waiting.map(({ node }) => node))}: requested and never entered`] as [string, string]]),
   ];
 }
 
@@ -373,15 +402,18 @@ function propertyBlock({ properties }: Result): Block {
     named: properties.map(({ name, claim, verdict, why, at }) => {
       const text = {
         holds: styled("dim", why === "" ? claim : `${why}: ${claim}`),
-        violated: `violated at ${figure(at ?? 0)} ms: it is claimed that ${claim}`,
-        unknown: `not known (${why}): ${claim}`,
+        violated: `violated at ${figure(at ?? 0)} ms; expected: ${claim}`,
+        unknown: `unknown (${why}): ${claim}`,
       }[verdict];
       return [`${marks[verdict]} ${name}`, text];
     }),
   };
 }
 
-/** Empty if the only expectation is that all properties hold: they are listed above. */
+/**
+ * Returns the lines about expectations. Empty if the only expectation is that all properties hold, since the properties
+ * are listed above.
+ */
 function expectationLines({ expect }: Scenario, expectations: readonly Judged[]): string[] {
   const isSpoken = Object.keys(expect).length > 1 || expect.violated.length > 0;
   const shown = expectations.filter(({ what }) => what !== "violated" || isSpoken);
@@ -389,7 +421,7 @@ function expectationLines({ expect }: Scenario, expectations: readonly Judged[])
   return [
     "expected:",
     ...shown.map(({ what, expected, actual, passed }) => {
-      const text = `${what}: ${plain(expected)}${passed ? "" : `, but got ${plain(actual)}`}`;
+      const text = `${what}: ${plain(expected)}${passed ? "" : `, got ${plain(actual)}`}`;
       return `${passed ? marks.holds : marks.violated} ${broken(text, 2)}`;
     }),
   ];
@@ -398,10 +430,11 @@ function expectationLines({ expect }: Scenario, expectations: readonly Judged[])
 const plain = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 type RunsSummary = Omit<Summary, "violations"> & {
-  /** With the command that shows the first run of each. */
+  /** The violations, each with the command that replays the first run with this violation. */
   readonly violations: readonly { readonly what: string; readonly seeds: readonly number[]; readonly replay: string }[];
 };
 
+/** Returns the report on several runs. */
 export function runsReport(summary: RunsSummary): Report {
   const { protocol, runs, seed, messages, timeMs, violations } = summary;
   const spread = (name: string, { min, median, max }: Spread, unit: string): string[] => [
@@ -428,9 +461,10 @@ export function runsReport(summary: RunsSummary): Report {
 }
 
 /**
- * A second Ctrl-C ends the process at once.
+ * Runs the slices to completion and shows their progress. Ctrl-C stops them. A second Ctrl-C ends the process
+ * immediately.
  *
- * @throws ExitWith 0 once nobody reads what is printed
+ * @throws ExitWith 0 if the reader of stdout closed the pipe
  */
 export async function followed<P, T>(slices: Slices<P, T>, stderr: Output, text: (progress: P) => string): Promise<T> {
   let isStopped = false;
@@ -461,7 +495,9 @@ export async function followed<P, T>(slices: Slices<P, T>, stderr: Output, text:
   }
 }
 
-/** The command that shows one of several runs, line by line. `words` are those of the command that made all of them. */
+/**
+ * Returns the command that logs one of several runs, based on the arguments of the command that executed all of them.
+ */
 export function replayCommand(words: readonly string[], seed: number): string {
   const kept = words.filter((word, i) => {
     const isValue = words[i - 1] === "--runs" || words[i - 1] === "--seed";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Threads, type Work, workTogether } from "./threads.ts";
 
-/** Threads that run this code for each task, an array that they share. */
+/** Starts threads that run this code for each task, with a shared array. */
 const threads = (code: string, count: number): Threads<"check"> =>
   new Threads("check", count, {
     file: new URL(
@@ -17,8 +17,8 @@ const threads = (code: string, count: number): Threads<"check"> =>
 const turns = (): Work["check"]["task"] => new Int32Array(new SharedArrayBuffer(4)) as never;
 const ascending = (numbers: readonly unknown[]): number[] => (numbers as number[]).toSorted((a, b) => a - b);
 
-describe("work on threads", () => {
-  it("one answer from each, and how far each is", async () => {
+describe("workTogether", () => {
+  it("returns the answer and reports the progress of each thread", async () => {
     const code = `
       parentPort.postMessage({ progress: turn });
       parentPort.postMessage({ progress: turn + 10 });
@@ -34,7 +34,7 @@ describe("work on threads", () => {
     ["ends", "process.exit(3);", "a thread ended with code 3"],
     ["fails", "throw new Error('no more');", "no more"],
     ["refuses", "parentPort.postMessage({ error: { name: 'UsageError', code: 'x', message: 'not so' } });", "not so"],
-  ])("one of several that %s is an error, and the others are ended", async (_what, code, message) => {
+  ])("rejects if one of several threads %s, and ends the others", async (_what, code, message) => {
     const failing = threads(`if (turn === 1) { ${code} } else setInterval(() => {}, 1_000);`, 3);
     await expect(workTogether(failing, turns(), () => {})).rejects.toThrow(message);
   });

@@ -1,6 +1,6 @@
 /**
- * Long work on threads of its own, so that this one can show progress and receive Ctrl-C. The first Ctrl-C asks the work to
- * end with the results so far; a second one ends the process at once.
+ * Runs long work on worker threads, so that this thread can show progress and handle Ctrl-C. The first Ctrl-C stops the
+ * work, which then returns the results it has so far. A second one ends the process immediately.
  */
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
@@ -11,47 +11,54 @@ import type { SmallestRun } from "../../experiment/campaign/smallest.ts";
 import type { CheckAnswer, CheckProgress, CheckTask } from "../../experiment/explore.ts";
 import type { HistoryAnswer, HistoryRequest } from "../../history/answer.ts";
 
-/** The kinds of work that `worker.ts` can do: its task, its progress and its answer. */
+/** The kinds of work that `worker.ts` can do, each with its task, progress and answer. */
 export interface Work {
   readonly check: { readonly task: CheckTask; readonly progress: CheckProgress; readonly answer: CheckAnswer };
   readonly history: { readonly task: HistorySearch; readonly progress: null; readonly answer: HistoryAnswer };
   readonly campaign: { readonly task: CampaignTask; readonly progress: never; readonly answer: CampaignAnswer };
 }
 
+/** A history to check. */
 export interface HistorySearch extends HistoryRequest {
-  /** Null: no limit. */
+  /** The time limit. Null: none. */
   readonly timeLimitMs: number | null;
 }
 
+/** A campaign's job, or the search for the smallest run with a failure. */
 export type CampaignTask =
   | { readonly chunk: Chunk }
   | { readonly smallest: { readonly experiment: number; readonly seed: number; readonly what: string } };
-/** Null once it was stopped. */
+/** The result of a task. Null if the task was stopped. */
 export type CampaignAnswer = ChunkResult | SmallestRun | null;
 
-/** An error on its way between threads. */
+/** An error in serialized form, for sending between threads. */
 export interface ThreadError {
   readonly name: string;
   readonly code: string;
   readonly message: string;
 }
 
+/** A message from a worker thread. */
 export type FromWorker<Progress, Answer> =
   | { readonly progress: Progress }
   | { readonly answer: Answer }
   | { readonly error: ThreadError };
 
+/** The data that a worker thread starts with. */
 export interface WorkerData {
   readonly kind: keyof Work;
-  /** Its first number becomes 1 when the work should end. */
+  /** Shared memory. Its first number is set to 1 when the work should end. */
   readonly stop: Int32Array;
-  /** Of the campaign, which every thread reads for itself. */
+  /** The campaign. Every thread parses it for itself. */
   readonly source?: CampaignSource;
 }
 
 const WORKER = new URL("./worker.js", import.meta.url);
 
-/** Threads that do one task each at a time. A thread that dies fails its task, and the next task gets a new one. */
+/**
+ * A pool of threads. Each thread runs one task at a time. If a thread dies, its task fails, and a new thread is started
+ * for the next task.
+ */
 export class Threads<K extends keyof Work> {
   readonly #stop = new Int32Array(new SharedArrayBuffer(4));
   readonly #data: WorkerData;
@@ -61,7 +68,7 @@ export class Threads<K extends keyof Work> {
   readonly #waiting: (() => void)[] = [];
   #busy = 0;
 
-  /** @param file another module than `worker.ts`, for tests */
+  /** @param file a module to use instead of `worker.ts`, for tests */
   constructor(
     kind: K,
     readonly count: number,
@@ -72,7 +79,10 @@ export class Threads<K extends keyof Work> {
     for (let n = 0; n < count; n++) this.#idle.push(this.#started());
   }
 
-  /** @throws what the work throws, or an EnvironmentError if the thread ends without an answer */
+  /**
+   * Runs a task on an idle thread.
+   * @throws the error that the work throws, or an EnvironmentError if the thread ends without an answer
+   */
   async ask(
     task: Work[K]["task"],
     onProgress: (progress: Work[K]["progress"]) => void = () => {},
@@ -91,7 +101,7 @@ export class Threads<K extends keyof Work> {
     }
   }
 
-  /** Asks the work to end. */
+  /** Stops the work, which then returns the results it has so far. */
   stop(): void {
     Atomics.store(this.#stop, 0, 1);
   }
@@ -108,7 +118,7 @@ export class Threads<K extends keyof Work> {
       const at = this.#idle.indexOf(worker);
       if (at >= 0) this.#idle.splice(at, 1);
     };
-    worker.once("exit", forget).on("error", forget); // Its task is rejected in `answerOf`.
+    worker.once("exit", forget).on("error", forget); // `answerOf` rejects the worker's task.
     return worker;
   }
 }
@@ -128,7 +138,7 @@ function answerOf<Progress, Answer>(worker: Worker, onProgress: (progress: Progr
       done();
       const { name, message, code = "thread-ended" } = error;
       const isMemory = code === "ERR_WORKER_OUT_OF_MEMORY";
-      const text = "the search ran out of memory: give it a bound, such as --max-states";
+      const text = "the search ran out of memory: set a bound, such as --max-states";
       reject(isMemory ? new EnvironmentError("out-of-memory", text) : errorFrom({ name, code, message }));
     };
     const end = (code: number): void => fail(new Error(`a thread ended with code ${code}`));
@@ -136,7 +146,7 @@ function answerOf<Progress, Answer>(worker: Worker, onProgress: (progress: Progr
   });
 }
 
-/** The error of this class again. */
+/** Restores an error with its original class. */
 function errorFrom({ name, code, message }: ThreadError): Error {
   if (name === "UsageError") return new UsageError(code, message);
   if (name === "InvariantViolation") return new InvariantViolation(code, message);
@@ -144,10 +154,10 @@ function errorFrom({ name, code, message }: ThreadError): Error {
 }
 
 /**
- * One task for each of several threads, which share it. Ctrl-C stops them.
+ * Runs a task on several threads that share the work. Ctrl-C stops them.
  *
  * @param onProgress receives the latest progress of each thread that has reported any
- * @returns the answer of each
+ * @returns the answer from each thread
  */
 export async function workTogether<K extends keyof Work>(
   threads: Threads<K>,
@@ -173,10 +183,11 @@ export async function workTogether<K extends keyof Work>(
   }
 }
 
+/** The signals that end a command. */
 export const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /**
- * For a thread that makes many short runs. V8 would allocate their objects among the old ones, so that it copies most of each
- * run to and fro, which took more time than the runs.
+ * Turns off pretenuring on a thread that executes many short runs. Otherwise V8 allocates their objects in the old
+ * generation, and garbage collection takes longer than the runs themselves.
  */
 export const makeAllYoung = (): void => setFlagsFromString("--no-allocation-site-pretenuring");

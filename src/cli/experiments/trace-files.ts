@@ -1,4 +1,4 @@
-/** Trace files, and pictures of traces: read and written. */
+/** Reads and writes trace files, and writes traces as images. */
 
 import { closeSync, writeSync } from "node:fs";
 import { UsageError } from "../../core/errors.ts";
@@ -9,7 +9,10 @@ import { type ReadTrace, readTrace, type Trace, traceLines } from "../../trace/f
 import { drawSvg } from "../../trace/picture/svg.ts";
 import { contentOf, opened } from "../files.ts";
 
-/** @param file `-` for stdin. @throws UsageError if the file cannot be read or is not a trace. */
+/**
+ * @param file `-` for stdin
+ * @throws UsageError if the file cannot be read or is not a trace
+ */
 export function readTraceFile(file: string): ReadTrace {
   const content = contentOf(file === "-" ? 0 : file, "the trace", "bad-trace");
   try {
@@ -20,7 +23,7 @@ export function readTraceFile(file: string): ReadTrace {
   }
 }
 
-/** @throws UsageError if the file cannot be written. */
+/** @throws UsageError if the file cannot be written */
 export function writeTraceFile(file: string, header: TraceHeader, entries: readonly TraceEntry[]): void {
   const lines = traceLines(header);
   writeParts(file, "--trace", function* parts() {
@@ -33,7 +36,7 @@ export function writeTraceFile(file: string, header: TraceHeader, entries: reado
   });
 }
 
-/** @throws UsageError if the file cannot be written. */
+/** @throws UsageError if the file cannot be written */
 export function writeSvgFile(file: string, trace: Trace): void {
   writeParts(file, "--svg", () => [drawSvg(excerptOf(trace), drawnAs(trace.header.protocol))]);
 }

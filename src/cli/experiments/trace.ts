@@ -1,6 +1,6 @@
-/** `coterie trace`: a recorded run as a picture, in the words of other tools, in figures, or on the terminal. */
+/** `coterie trace`: shows a recorded run in the terminal, draws it, checks it, or exports it to other tools. */
 import type { Command } from "commander";
-import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
+import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId, Vocabulary } from "../../core/protocol.ts";
 import { roleIn } from "../../experiment/counterexample-log.ts";
 import { figure } from "../../experiment/paragraph.ts";
@@ -27,10 +27,12 @@ import { drawSvg } from "../../trace/picture/svg.ts";
 import type { Replay } from "../../trace/replay.ts";
 import type { ReplayFinding } from "../../trace/watcher.ts";
 import { writeWhole } from "../files.ts";
+import { type Manual, withManual } from "../manual.ts";
 import { wholeNumber } from "../options.ts";
 import {
   broken,
   columnLines,
+  ExitWith,
   type Invocation,
   marks,
   type Output,
@@ -42,7 +44,7 @@ import {
 } from "../output.ts";
 import { readTraceFile } from "./trace-files.ts";
 
-/** The width of lines that are not printed on a terminal. */
+/** The line width if the output is not a terminal. */
 const PIPED_COLUMNS = 120;
 const [LEAST_WIDTH, MOST_WIDTH] = [400, 20_000];
 
@@ -66,77 +68,88 @@ export interface TraceOptions {
 }
 
 const FORMS = ["svg", "png", "shiviz", "stats", "log", "check"] as const;
-/** What shows a part of a run. */
+/** The options that select a part of a run. */
 const PARTS = ["from", "to", "nodes", "hide", "fold"] as const;
 
 export function declare(command: Command, invocation: Invocation): void {
-  command
-    .description(
-      "Reads a trace file and shows it on the terminal, one column per node; or draws, exports or counts it.",
-    )
-    .argument("<file>", "what `coterie sim --trace` or `coterie up --record` wrote; - for stdin")
-    .option("--svg", "a space-time diagram as SVG")
-    .option("--png", "the same as PNG (needs the package @resvg/resvg-js)")
-    .option("--shiviz", "a log for ShiViz")
-    .option("--stats", "figures: messages, delays, losses, time-outs, causal depth")
-    .option("--log", "one line per entry")
-    .option("--check", "follow the run with the protocol's own handlers, and hold it against its properties")
-    .option("--until <ms>", "the states of all nodes at this time, or after so many entries, as in #57", (text) =>
-      point()(text, "--until"),
-    )
-    .option("--json", "the trace as JSON lines again, in order and with clocks; with --stats: the figures as JSON")
-    .option("--clocks", "with each step its vector clock: how many steps of each node it knows of")
-    .option("--out <file>", "write there instead of stdout")
-    .option("--from <ms>", "begin at this time, as the axis has it", time("--from"))
-    .option("--to <ms>", "end at this time", time("--to"))
-    .option("--nodes <list>", "only these nodes, and the messages between them, as in 0,2,5", ids)
-    .option("--hide <names>", "leave out messages, timers and events of these names, as in alive,beat", names)
+  withManual(command, manual)
+    .description("Shows a trace on the terminal, one column per node, or draws, checks, counts or exports it.")
+    .argument("<file>", "trace from `coterie sim --trace` or `coterie up --record`, or - for standard input")
+    .option("--svg", "draw a space-time diagram as SVG")
+    .option("--png", "draw the diagram as PNG (needs the package @resvg/resvg-js)")
+    .option("--shiviz", "export a log in ShiViz format")
+    .option("--stats", "print statistics: messages, delays, losses, timeouts, causal depth")
+    .option("--log", "print one line per entry")
+    .option("--check", "replay the run with the protocol's handlers, and check its properties")
     .option(
-      "--fold",
-      "as the laboratory shows it: without what only keeps coming and changes nothing, with short labels",
+      "--until <ms>",
+      "print the states of all nodes at this time, or with #57 after the first 57 entries",
+      (text) => point()(text, "--until"),
     )
+    .option("--json", "print the trace as JSON lines with clocks; with --stats, print the statistics")
+    .option("--clocks", "add each step's vector clock")
+    .option("--out <file>", "write to this file instead of stdout")
+    .option("--from <ms>", "start at this time on the axis", time("--from"))
+    .option("--to <ms>", "end at this time on the axis", time("--to"))
+    .option("--nodes <list>", "show only these nodes and the messages between them, such as 0,2,5", ids)
+    .option("--hide <names>", "hide messages, timers and events with these names, such as alive,beat", names)
+    .option("--fold", "hide periodic messages that change nothing, as the laboratory does")
     .option(
       "--width <px>",
-      "how wide a picture may be (default: 1200)",
+      "maximum width of the picture (default: 1200)",
       wholeNumber("--width", LEAST_WIDTH, MOST_WIDTH),
     )
-    .addHelpText("after", EXPLANATION)
     .action((file: string, options: TraceOptions) => trace(file, options, invocation));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie sim bully --nodes 8 --crash 7 --call 4 --trace run.jsonl
-  $ coterie trace run.jsonl
-  $ coterie trace run.jsonl --svg --out run.svg
-  $ coterie trace live.jsonl --check
-  $ coterie trace live.jsonl --hide alive --from 2000 --to 2500 --png --out failover.png
+const manual: Manual = {
+  examples: [
+    "coterie trace run.jsonl",
+    "coterie trace run.jsonl --svg --out run.svg",
+    "coterie trace live.jsonl --check",
+    "coterie trace live.jsonl --hide alive --from 2000 --to 2500 --png --out failover.png",
+  ],
+  exitCodes:
+    "0 ok; 1 --check finds a violation or cannot decide, or the PNG cannot be made; 2 invalid arguments or file",
+  details: `Record a run with \`coterie sim bully --nodes 8 --crash 7 --call 4 --trace run.jsonl\`.
 
-Times are milliseconds: virtual in a simulation, since the first entry in a recording, steps in a counterexample.
+Times are in milliseconds: virtual time in a simulation, and time since the first entry in a recording. In a counterexample, they are
+steps. See [traces](../verify/traces.md).
 
-With --stats --json: { "protocol", "nodes", "entries", "fromMs", "toMs", "messages": { "sent", "received", "lost", "underWay",
-  "lostBy" }, "byType": { type: { "sent", "received", "lost", "delayMs": { "min", "median", "p99", "max" } | null } },
+With \`--stats --json\`:
+
+\`\`\`json
+{ "protocol", "nodes", "entries", "fromMs", "toMs", "messages": { "sent", "received", "lost", "underWay", "lostBy" },
+  "byType": { type: { "sent", "received", "lost", "delayMs": { "min", "median", "p99", "max" } | null } },
   "byNode", "byLink", "timeouts", "events", "crashes", "restarts", "missingEntries",
   "firstLeader": { "node", "atMs" } | null, "causalDepth" }
-With --check --json: { "protocol", "nodes", "verdict", "properties": [{ "name", "claim", "verdict", "entry", "node", "why" }],
-  "doubts": [{ "entry", "node", "why", "sentence" }], "steps" }; "entry" counts from 0. With --until --json: { …, "snapshot" }.
-Exit codes: 0 ok; 1 --check finds a violation or cannot tell, or a PNG cannot be made here; 2 wrong arguments or file.`;
+\`\`\`
+
+With \`--check --json\`, where \`entry\` counts from 0:
+
+\`\`\`json
+{ "protocol", "nodes", "verdict", "properties": [{ "name", "claim", "verdict", "entry", "node", "why" }],
+  "doubts": [{ "entry", "node", "why", "sentence" }], "steps" }
+\`\`\`
+
+With \`--until --json\`, there is also a \`snapshot\`.`,
+};
 
 async function trace(recording: string, options: TraceOptions, { stdout, stderr }: Invocation): Promise<void> {
   requireOneForm(options);
   const { out: file } = options;
   const out: Output = file === undefined ? stdout : { write: (content) => writeWhole("--out", file, content) };
   const whole = readTraceFile(recording);
-  if (whole.torn) stderr.write("coterie: the last line was cut short and is left out: the recorder was killed\n");
+  if (whole.torn) stderr.write("coterie: ignored the last line, which is incomplete because the recorder was killed\n");
   if (options.check === true || options.until !== undefined) {
-    const { report, failure } = replayed(whole, options);
+    const { report, isPass } = replayed(whole, options);
     print(report, options, out);
-    if (failure !== null) throw failure;
+    if (!isPass) throw new ExitWith(1);
     return;
   }
   const excerpt = excerptOf(options.fold === true ? asShown(whole) : whole, options);
   if (options.png === true && options.out === undefined && stdout.isTTY === true)
-    throw new UsageError("bad-argument", "expected --out FILE with --png, as a terminal cannot show it");
+    throw new UsageError("bad-argument", "expected --out FILE with --png, because a terminal cannot show a picture");
   if (options.png === true) out.write(await pngOf(svgOf(excerpt, options)));
   else if (options.stats === true) print(statisticsReport(statisticsOf(excerpt)), options, out);
   else printText(textOf(excerpt, options, out), out);
@@ -201,7 +214,7 @@ function requireOneForm(options: TraceOptions): void {
   if (follows !== undefined && idle !== undefined)
     throw new UsageError(
       "bad-argument",
-      `expected --${idle} to be absent beside --${follows}: it follows the whole run`,
+      `expected --${idle} to be absent with --${follows}, which replays the whole run`,
     );
   const { from, to } = options;
   if (from !== undefined && to !== undefined && from > to)
@@ -231,13 +244,11 @@ interface ReplayOptions {
   readonly until?: Point;
 }
 
-/** What the recording shows. `failure`: `--check` is given, and a property does not hold or is not known to hold. */
-export function replayed(
-  trace: Trace,
-  options: ReplayOptions,
-): { readonly report: Report; readonly failure: InvariantViolation | null } {
+/**
+ * Replays a recording. `isPass` is false if `--check` is given and a property is violated or its verdict is unknown.
+ */
+export function replayed(trace: Trace, options: ReplayOptions): { readonly report: Report; readonly isPass: boolean } {
   const run = replay(trace, options.until);
-  const why = options.check === true ? notShown(run) : null;
   return {
     report: {
       json: replayReport(trace, run, options),
@@ -246,7 +257,7 @@ export function replayed(
         ...(options.until === undefined ? [] : stateSections(trace, run)),
       ],
     },
-    failure: why === null ? null : new InvariantViolation(run.verdict, why),
+    isPass: options.check !== true || notShown(run) === null,
   };
 }
 
@@ -260,7 +271,7 @@ function checkSections(trace: Trace, run: Replay<Vocabulary>): Section[] {
       ...run.findings.flatMap((finding) => findingLines(trace, finding)),
       ...run.doubts.map(
         ({ entry, node, sentence }) =>
-          `  ${styled("yellow", "!")} node ${node} is lost from entry ${entry + 1} on: ${sentence}`,
+          `  ${styled("yellow", "!")} the state of node ${node} is unknown from entry ${entry + 1} on: ${sentence}`,
       ),
     ],
     ...lostMoments(trace).map((sentence) => [`  ${sentence}`]),
@@ -283,7 +294,7 @@ function stateSections(trace: Trace, run: Replay<Vocabulary>): Section[] {
   const protocol = protocolOf(trace.header);
   const at = figure(snapshot.at - originOf(trace.header, trace.entries));
   const columns = snapshot.nodes.map(({ id, state, timers }) => {
-    if (state === null) return [`  node ${id}`, lost.includes(id) ? "not known" : "down"];
+    if (state === null) return [`  node ${id}`, lost.includes(id) ? "unknown" : "down"];
     const waits = timers.map(({ timer, remainingMs }) => `${timer} in ${figure(remainingMs)} ms`).join(", ");
     return [`  node ${id}`, roleIn(protocol, state as never, id), waits];
   });
@@ -293,14 +304,15 @@ function stateSections(trace: Trace, run: Replay<Vocabulary>): Section[] {
   const flights = snapshot.inFlight.map(({ from, to, message }) => `  ${from} → ${to}  ${phrase(message)}`);
   const nodes = columnLines(undefined, columns).flatMap((line, i) => [line, ...(states[i] ?? [])]);
   return [
-    [styled("bold", `At ${at} ms`), ...nodes, ...(flights.length === 0 ? ["  nothing on its way"] : [])],
-    flights.length === 0 ? [] : [styled("bold", "On the way"), ...flights],
+    [styled("bold", `At ${at} ms`), ...nodes, ...(flights.length === 0 ? ["  no message in transit"] : [])],
+    flights.length === 0 ? [] : [styled("bold", "In transit"), ...flights],
   ];
 }
 
-/** How many links are printed, the busiest first. */
+/** The maximum number of links to print, starting with the busiest. */
 const SHOWN_LINKS = 12;
 
+/** Returns the report of `coterie trace --stats`. */
 export function statisticsReport(figures: Statistics): Report {
   const { protocol, nodes, entries, fromMs, toMs, byType, byNode, byLink } = figures;
   const types = Object.entries(byType).map(([type, counts]) => typeRow(type, counts));
@@ -328,11 +340,11 @@ function facts(figures: Statistics): string[] {
   const { sent, received, lost, underWay, lostBy } = messages;
   const reasons = counted(lostBy);
   return [
-    `messages: ${figure(sent)} sent, ${figure(received)} received, ${figure(lost)} lost${reasons === "" ? "" : ` (${reasons})`}, ${figure(underWay)} under way at the end`,
+    `messages: ${figure(sent)} sent, ${figure(received)} received, ${figure(lost)} lost${reasons === "" ? "" : ` (${reasons})`}, ${figure(underWay)} in transit at the end`,
     `longest causal chain: ${figure(causalDepth)} ${causalDepth === 1 ? "message" : "messages"}`,
     ...(firstLeader === null ? [] : [`first leader: node ${firstLeader.node}, at ${ms(firstLeader.atMs)} ms`]),
     ...(crashes === 0 ? [] : [`crashes: ${crashes}, restarts: ${restarts}`]),
-    ...listed("time-outs", figures.timeouts),
+    ...listed("timeouts", figures.timeouts),
     ...listed("events", figures.events),
     ...(missingEntries === 0 ? [] : [`missing entries: ${figure(missingEntries)}`]),
   ];
@@ -365,10 +377,10 @@ function linkRows({ byLink }: Statistics): string[][] {
 
 const ms = (value: number): string => (Number.isInteger(value) ? figure(value) : value.toFixed(value < 10 ? 2 : 1));
 
-/** Twice the size in pixels: sharp in print and on dense screens. */
+/** The scale of PNG images. Doubling their size keeps them sharp in print and on high-resolution screens. */
 const ZOOM = 2;
 
-/** @throws EnvironmentError where the renderer is not installed */
+/** @throws EnvironmentError if the renderer is not installed */
 export async function pngOf(svg: string): Promise<Buffer> {
   const { Resvg } = await import("@resvg/resvg-js").catch((error: unknown) => {
     throw new EnvironmentError(

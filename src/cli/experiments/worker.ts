@@ -1,4 +1,4 @@
-/** The module of every thread: does one task after the other, of the kind that it was started for. */
+/** The module that every worker thread runs. A thread runs its tasks one after another, all of the same kind. */
 import { parentPort, workerData } from "node:worker_threads";
 import { type FromWorker, makeAllYoung, type Work, type WorkerData } from "./threads.ts";
 
@@ -35,7 +35,10 @@ const work = (await works[kind]()) as Do<keyof Work>;
 const send = (message: FromWorker<unknown, unknown>): void => parentPort?.postMessage(message);
 let due = 0;
 
-/** Called now and then by the work, which ends with the results so far once it is false. */
+/**
+ * Whether to continue. The work calls this from time to time with its progress. Once it returns false, the work ends
+ * with the results it has so far.
+ */
 function mayGoOn(progress: unknown): boolean {
   const now = Date.now();
   if (now >= due) {

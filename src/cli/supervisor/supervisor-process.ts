@@ -1,14 +1,14 @@
 /**
- * The supervisor: a small process between `coterie` and the command that runs under its grant. `coterie` may be killed,
- * paused or stuck, and the command must not run on without a grant. So the supervisor holds a pipe whose other end is in
- * `coterie`, and knows until when the grant is certain:
+ * The supervisor, a small process between `coterie` and the command that runs under its grant. Even if `coterie` is
+ * killed, paused or stuck, the command must not continue without a grant. The supervisor therefore has a pipe to
+ * `coterie` and knows until when the grant is certain:
  *
- *   the pipe ends             SIGKILL at once
- *   the grant is nearly over  SIGTERM, and SIGKILL before it is over
- *   the command has ended     SIGKILL for what it left behind in its process group
+ *    the pipe ends             SIGKILL immediately
+ *    the grant is nearly over  SIGTERM, then SIGKILL before it is over
+ *    the command has ended     SIGKILL for the remaining processes in its process group
  *
- * The command leads a session and a process group of its own, and every signal goes to the whole group. Signals of the
- * terminal reach `coterie`, which passes them on through the pipe.
+ * The command leads its own session and process group, and every signal is sent to the whole group. Signals from the
+ * terminal reach `coterie`, which forwards them through the pipe.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -27,26 +27,27 @@ import {
   type ToSupervisor,
 } from "./supervisor-lines.ts";
 
-/** SIGKILL leaves so long before the grant's end: a busy machine wakes the supervisor late. */
+/** How long before the grant ends SIGKILL is sent, since a busy machine may wake the supervisor late. */
 const KILL_EARLY_MS = 25;
-/** What has been killed is gone within this, unless the disk holds it up. */
+/** A killed process ends within this time, unless it is waiting for the disk. */
 const GONE_WITHIN_MS = 1_000;
 const LOOK_AGAIN_MS = 2;
 
 const pipe = new Socket({ fd: PIPE });
 let child: ChildProcess | null = null;
 let order: Order | null = null;
-/** When the command is told to end, and when it is killed; in `monotonicMs`. */
+/** When the command is to get SIGTERM and SIGKILL, in `monotonicMs`. */
 let warnAt = Number.POSITIVE_INFINITY;
 let latest = Number.POSITIVE_INFINITY;
 let terminatedAt: number | null = null;
 let timer: NodeJS.Timeout | undefined;
 
-// A signal to all processes of a service at once means the command; the supervisor sees to its end.
+// A signal sent to all processes of a service is meant for the command. The supervisor ignores it and waits for the
+// command to end.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 
 eachLine(pipe, MAX_LINE_LENGTH, (line) => take(JSON.parse(line) as ToSupervisor));
-pipe.on("error", () => {}); // `close` follows.
+pipe.on("error", () => {}); // A `close` event follows.
 pipe.on("close", () => {
   if (child === null) process.exit();
   signalGroup("SIGKILL");
@@ -74,13 +75,13 @@ function run(wanted: Order): void {
   hold(wanted.until);
   if (monotonicMs() >= warnAt) {
     tell({ type: "overdue" });
-    return end({ type: "ended", code: null, signal: "SIGTERM" }); // It would be stopped as soon as it has begun.
+    return end({ type: "ended", code: null, signal: "SIGTERM" }); // The command would be stopped as soon as it started.
   }
   const fail = (error: NodeJS.ErrnoException): void => end({ type: "not-started", code: error.code ?? error.message });
   try {
     child = started(wanted);
   } catch (error) {
-    return fail(error as Error); // E2BIG, for one, is thrown.
+    return fail(error as Error); // `spawn` throws some errors, such as E2BIG.
   }
   child.on("exit", (code, signal) => void sweep().then(() => end({ type: "ended", code, signal })));
   const { pid } = child;
@@ -95,8 +96,9 @@ function started({ command, env }: Order): ChildProcess {
 }
 
 /**
- * A command is warned a grace before the grant's end. But leases are short, and confirmed again and again: with more than
- * a quarter of what is left it would be stopped between two confirmations.
+ * Sets the time until which the grant is certain. The command gets SIGTERM one grace period before SIGKILL, or when
+ * three quarters of the time until SIGKILL have passed, whichever is later. Leases are short and confirmed repeatedly,
+ * so with an earlier SIGTERM, the command would be stopped between two confirmations.
  */
 function hold(moment: number | null): void {
   if (moment === null) return;
@@ -104,13 +106,13 @@ function hold(moment: number | null): void {
   warnAt = latest - Math.min(order?.graceMs ?? 0, Math.max(0, latest - monotonicMs()) / 4);
 }
 
-/** Does what is due, and wakes up for what is due next. */
+/** Acts on deadlines that have passed, and schedules the next one. */
 function watch(): void {
   clearTimeout(timer);
   if (order === null || child === null) return;
   const now = monotonicMs();
   if (terminatedAt === null && now >= warnAt) {
-    tell({ type: "overdue" }); // Also if it wakes so late that nothing is left but to kill.
+    tell({ type: "overdue" }); // Send this even if the supervisor wakes up so late that only SIGKILL is left.
     return terminate();
   }
   const killAt = terminatedAt === null ? latest : Math.min(latest, terminatedAt + order.graceMs);
@@ -123,38 +125,38 @@ function terminate(): void {
   if (terminatedAt !== null) return;
   terminatedAt = monotonicMs();
   signalGroup("SIGTERM");
-  signalGroup("SIGCONT"); // A command that is paused would hear of it too late.
+  signalGroup("SIGCONT"); // Wake a paused command, which would otherwise get SIGTERM too late.
   watch();
 }
 
-/** Returns whether there was anybody to signal. */
+/** Sends a signal to the process group. Returns whether the group had a process to receive it. */
 function signalGroup(name: NodeJS.Signals): boolean {
   const { pid } = child ?? {};
   if (pid === undefined) return false;
   try {
     return process.kill(-pid, name);
   } catch {
-    return false; // ESRCH: nobody is left in it.
+    return false; // ESRCH: the group is empty.
   }
 }
 
-/** Ends what the command has left behind, so that nothing of it runs when the grant is given back. */
+/** Kills the rest of the process group, so that none of it is still running when the grant is released. */
 async function sweep(): Promise<void> {
   clearTimeout(timer);
   const deadline = monotonicMs() + GONE_WITHIN_MS;
   while (signalGroup("SIGKILL") && hasLiving() && monotonicMs() < deadline) await sleep(LOOK_AGAIN_MS);
 }
 
-/** Whether the group is more than entries in the system's table that nobody has cleared, where that can be found out. */
+/** Whether the group has processes other than zombies, as far as this can be determined. */
 function hasLiving(): boolean {
   if (platform !== "linux") return true;
   return readdirSync("/proc").some((entry) => {
     try {
       const stat = /^\d/.test(entry) ? readFileSync(`/proc/${entry}/stat`, "latin1") : "";
-      const [state, , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // A name may hold brackets.
+      const [state, , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // A process name may contain parentheses.
       return Number(group) === child?.pid && state !== "Z" && state !== "X";
     } catch {
-      return false; // It has ended meanwhile.
+      return false; // The process has ended in the meantime.
     }
   });
 }
@@ -164,8 +166,9 @@ function tell(word: FromSupervisor): void {
 }
 
 /**
- * The last word. Who hears it closes the pipe, and the supervisor ends; if it closed first, a write of the other side would
- * fail, and take along what that side has not read yet because it was paused.
+ * Sends the last message. When `coterie` receives it, it closes the pipe, and then the supervisor ends. If the
+ * supervisor closed the pipe first, a write by `coterie` would fail, and messages that it has not read yet, because it
+ * was paused, would be lost.
  */
 function end(word: Ended): void {
   child = null;

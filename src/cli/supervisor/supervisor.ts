@@ -1,4 +1,6 @@
-/** The side of `coterie`: starts a supervisor, gives it one command to run, and hears how that ended. */
+/**
+ * The part that runs in `coterie`: starts a supervisor process, gives it one command to run, and receives the result.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import type { Duplex } from "node:stream";
@@ -18,23 +20,29 @@ import {
   type ToSupervisor,
 } from "./supervisor-lines.ts";
 
-/** A supervisor that has not killed by then is paused itself, or stuck: this side does. Later than the supervisor would. */
+/**
+ * If the supervisor is paused or stuck, this process kills the command this long before the grant ends, which is later
+ * than the supervisor would.
+ */
 const KILL_EARLY_MS = 10;
-/** After that the supervisor has so long to say that the command has ended. */
+/** How long the supervisor has to report the end of a killed command, or to exit, before it is killed itself. */
 const LAST_WORD_MS = 1_000;
 
 const SCRIPT = fileURLToPath(new URL("./supervisor-process.js", import.meta.url));
 
-/** One supervisor runs one command. It may be started long before: then the command starts as soon as there is a grant. */
+/** Runs one command. Start the supervisor early, so that the command can start as soon as there is a grant. */
 export class Supervisor {
-  /** The grant was not confirmed in time, and the command has been told to end, or was killed. */
+  /** Whether the grant was not confirmed in time, so that the command was requested to end or was killed. */
   isOverdue = false;
-  /** The command's process group, from when this side knows it until the command has ended. */
+  /** The command's process group. Null before this process knows it and after the command has ended. */
   group: number | null = null;
   readonly #words = new EventEmitter<{ ready: []; ended: [Ended]; error: [Error] }>();
   readonly #process: ChildProcess;
   readonly #pipe: Duplex | undefined;
-  /** It runs and waits. Rejects with an EnvironmentError if it cannot be started. */
+  /**
+   * Resolves when the supervisor is running and waiting for a command. Rejects with an EnvironmentError if it cannot be
+   * started.
+   */
   readonly ready: Promise<unknown>;
   readonly #ended: Promise<[Ended]>;
   readonly #gone: Promise<void>;
@@ -45,18 +53,19 @@ export class Supervisor {
   constructor(script = SCRIPT) {
     this.ready = once(this.#words, "ready");
     this.#ended = once(this.#words, "ended") as Promise<[Ended]>;
-    for (const awaited of [this.ready, this.#ended]) awaited.catch(() => {}); // It may fail before anybody waits.
+    // Either promise may reject before it is first awaited.
+    for (const awaited of [this.ready, this.#ended]) awaited.catch(() => {});
     const startedAt = monotonicMs();
     this.#process = spawn(process.execPath, [script], {
       stdio: ["inherit", "inherit", "inherit", "pipe"],
-      detached: true, // Ctrl-C in the terminal is for `coterie`, which passes it on.
+      detached: true, // Ctrl-C in the terminal then reaches only `coterie`, which forwards it.
     });
     this.#gone = new Promise((resolve) => {
       this.#process.on("error", (error) => {
         this.#fail(new EnvironmentError("no-supervisor", `cannot start a process: ${error.message}`, { cause: error }));
         if (this.#process.pid === undefined) resolve();
       });
-      // When all that it said has been read, too.
+      // `close` is emitted after all messages have been read.
       this.#process.on("close", (code, signal) => {
         this.#killGroup();
         const how = signal === null ? `ended with code ${code}` : `was ended by ${signal}`;
@@ -64,13 +73,17 @@ export class Supervisor {
         resolve();
       });
     });
-    this.#pipe = this.#process.stdio?.[PIPE] as Duplex | undefined; // None if no file was left to open: `error` follows.
-    this.#pipe?.on("error", () => {}); // `close` follows.
+    // The pipe is undefined if there are too many open files. In that case, `error` follows.
+    this.#pipe = this.#process.stdio?.[PIPE] as Duplex | undefined;
+    this.#pipe?.on("error", () => {}); // A `close` event follows.
     if (this.#pipe !== undefined)
       eachLine(this.#pipe, MAX_LINE_LENGTH, (line) => this.#take(JSON.parse(line) as FromSupervisor, startedAt));
   }
 
-  /** Runs the command. Call it once. @throws EnvironmentError if the supervisor cannot be started, or is killed */
+  /**
+   * Runs the command. Call this only once.
+   * @throws EnvironmentError if the supervisor cannot be started, or if it is killed
+   */
   async run(order: Omit<Order, "until">): Promise<Ended> {
     await this.ready;
     this.#isRunning = true;
@@ -84,7 +97,10 @@ export class Supervisor {
     }
   }
 
-  /** The grant is certain until that moment of `monotonicMs`. Where nobody says so it has no end. */
+  /**
+   * Sets the time until which the grant is certain, on the `monotonicMs` clock. If this is never called, the grant does
+   * not expire.
+   */
   certain(until: number): void {
     this.#until = until;
     if (!this.#isRunning) return;
@@ -96,7 +112,7 @@ export class Supervisor {
     this.#tell({ type: "signal", name });
   }
 
-  /** SIGTERM, and SIGKILL after the grace. */
+  /** Sends SIGTERM to the command, followed by SIGKILL after the grace period. */
   stop(): void {
     this.#tell({ type: "stop" });
   }
@@ -105,7 +121,7 @@ export class Supervisor {
     this.#tell({ type: "kill" });
   }
 
-  /** Ends the supervisor, and the command if it still runs. Resolves when the supervisor is gone. */
+  /** Ends the supervisor, and the command if it is still running. Resolves when the supervisor has exited. */
   async dismiss(): Promise<void> {
     this.#pipe?.destroy();
     const last = setTimeout(() => this.#process.kill("SIGKILL"), LAST_WORD_MS);
@@ -134,7 +150,7 @@ export class Supervisor {
     }
   }
 
-  /** Nothing more will be heard. Who has heard already is not disturbed. */
+  /** Emits an error that rejects pending waits, since no more messages will arrive. */
   #fail(error: Error): void {
     if (this.#words.listenerCount("error") > 0) this.#words.emit("error", error);
   }
@@ -143,7 +159,10 @@ export class Supervisor {
     if (this.#pipe?.writable === true) this.#pipe.write(`${JSON.stringify(word)}\n`);
   }
 
-  /** Kills from this side what runs past the grant's end, and the supervisor if it then says nothing. */
+  /**
+   * Kills the command from this process if it runs past the end of the grant, and then also the supervisor if it
+   * remains silent.
+   */
   #guard(): void {
     clearTimeout(this.#timer);
     if (this.#until === null) return;
@@ -161,22 +180,26 @@ export class Supervisor {
     if (this.group === null) return;
     try {
       process.kill(-this.group, "SIGKILL");
-    } catch {} // ESRCH: nobody is left in it.
+    } catch {} // ESRCH: the group is empty.
   }
 }
 
-/** The supervisor's first reading lies between two of ours, if both read one clock. */
+/**
+ * Returns a problem if the two processes do not read the same clock. If they do, the supervisor's first reading lies
+ * between two readings taken by this process.
+ */
 function clockProblem(before: number, supervisors: number, after: number): string | null {
   if (before <= supervisors && supervisors <= after) return null;
-  return `expected all processes to read one monotonic clock, but it said ${before} here, then ${supervisors} in another process, then ${after} here`;
+  return `expected all processes to read one monotonic clock, but it read ${before} here, then ${supervisors} in another process, then ${after} here`;
 }
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
+/** The signals that this process receives while a command is running. */
 export class Interruption {
-  /** The first that came, if one has. */
+  /** The first received signal, if any. */
   received: NodeJS.Signals | null = null;
-  /** Whether Ctrl-C has been pressed. Of signals that come at once the system delivers them in its own order. */
+  /** Whether Ctrl-C was pressed. If signals arrive at the same time, the system may deliver them in any order. */
   #isInterrupted = false;
   readonly #controller = new AbortController();
   #supervisor: Supervisor | null = null;
@@ -185,12 +208,12 @@ export class Interruption {
     for (const name of SIGNALS) process.on(name, () => this.#take(name));
   }
 
-  /** Aborted when an end is asked for and no command runs. */
+  /** Aborted by a signal that arrives while no command is running. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** The supervisor whose command signals go to; null: none runs. */
+  /** From now on, forwards signals to this supervisor's command. Null if no command is running. */
   handTo(supervisor: Supervisor | null): void {
     this.#supervisor = supervisor;
   }
@@ -207,27 +230,30 @@ export class Interruption {
   }
 }
 
-/** Exit codes of `coterie lock` and `coterie elect` that are not the command's own. */
+/** The exit code of `coterie lock` and `coterie elect` if the grant could not be acquired. */
 export const NOT_ACQUIRED = 75;
+/** The exit code if the grant was lost. */
 export const LOST = 76;
 const NOT_EXECUTABLE = 126;
 const NOT_FOUND = 127;
 
+/** A command to supervise. */
 export interface SupervisedCommand {
   readonly name: string;
   readonly command: readonly string[];
   readonly graceMs: number;
 }
 
+/** The outcome of a supervised command. */
 export interface Outcome {
   readonly exitCode: number;
-  /** The command was stopped because what it ran under was lost, or could not be confirmed in time. */
+  /** Whether the command was stopped because its grant was lost or could not be confirmed in time. */
   readonly isLost: boolean;
 }
 
 /**
- * Runs the command. When this resolves nothing of the command's process group runs any more.
- * @throws ExitWith where the command could not be started, EnvironmentError where its supervisor has failed.
+ * Runs the command. Once this resolves, no process in the command's process group is running.
+ * @throws ExitWith if the command could not be started, EnvironmentError if its supervisor failed
  */
 export async function runSupervised(
   { name, command, graceMs }: SupervisedCommand,
@@ -266,7 +292,7 @@ function environment(name: string, { token }: Tenure): Record<string, string> {
 function exitCode(ended: Ended, command: readonly string[]): number {
   if (ended.type === "not-started") {
     const code = ended.code === "ENOENT" ? NOT_FOUND : NOT_EXECUTABLE;
-    throw new ExitWith(code, `cannot run ${command[0]}: ${WHY[ended.code] ?? "the system refuses"} (${ended.code})`);
+    throw new ExitWith(code, `cannot run ${command[0]}: ${WHY[ended.code] ?? "the system refused"} (${ended.code})`);
   }
   return ended.code ?? codeAfter(ended.signal as NodeJS.Signals);
 }

@@ -1,4 +1,4 @@
-/** Who may do what: a file of tokens, of which it holds nothing but hashes, and of names in certificates. */
+/** Clients' roles, read from a file of token hashes and certificate names. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
@@ -19,23 +19,30 @@ const file = z.strictObject(
   "an object",
 );
 
+/** Finds a client's role by its credentials. */
 export interface Access {
-  /** @param names in the certificate that was shown. @returns null: nothing. */
+  /**
+   * @param names the names in the client's certificate
+   * @returns null if the client has no role
+   */
   roleOf(token: string | null, names: readonly string[]): Role | null;
 }
 
-/** As the certificates beside it. */
+/** The same interval as for certificates. */
 const LOOK_EVERY_MS = 30_000;
 
 export interface AccessFileOptions {
   readonly path: string;
   readonly timers: Platform["timers"];
   readonly log: Log;
-  /** Those who have a connection may have another role now, or none. */
+  /** Called when the roles of connected clients may have changed. */
   onChange(): void;
 }
 
-/** What the file says: it is read again now and then, until `stop` is called. One that cannot be used changes nothing, and the log says so once. */
+/**
+ * The roles in the file, which is read again at intervals until `stop` is called. An invalid file changes nothing and
+ * is logged once.
+ */
 export class AccessFile implements Access {
   readonly #options: AccessFileOptions;
   readonly #timer: Timer;
@@ -50,7 +57,7 @@ export class AccessFile implements Access {
     this.#timer = options.timers.every(LOOK_EVERY_MS, () => void this.#look()).unref();
   }
 
-  /** @throws EnvironmentError if it cannot be read, UsageError for what is no such file. */
+  /** @throws EnvironmentError if the file cannot be read; UsageError if its content is invalid */
   static async open(options: AccessFileOptions): Promise<AccessFile> {
     return new AccessFile(await textIn(options.path), options);
   }
@@ -72,10 +79,10 @@ export class AccessFile implements Access {
       if (text === this.#text) return;
       this.#access = accessOf(parsed(text, path), path);
       this.#text = text;
-      log.info(`${path} has changed, and clients have the roles that it says`, { event: "roles-renewed" });
+      log.info(`${path} has changed: the new roles are in effect`, { event: "roles-renewed" });
       onChange();
     } catch (error) {
-      const text = `the file of roles cannot be used, and the roles of before go on: ${(error as Error).message}`;
+      const text = `cannot use the new roles file, so the previous roles remain in effect: ${(error as Error).message}`;
       log.once("roles-not-renewed", text, { event: "roles-not-renewed" });
     } finally {
       this.#isLooking = false;
@@ -91,11 +98,10 @@ async function textIn(path: string): Promise<string> {
   }
 }
 
-/** @throws UsageError for what is no such file. */
+/** @throws UsageError if the content is invalid */
 function accessOf(value: unknown, path: string): Access {
   const read = file.safeParse(value);
-  if (!read.success)
-    throw new UsageError("bad-roles", `${path}: ${firstProblem(read.error, value, "the file of roles")}`);
+  if (!read.success) throw new UsageError("bad-roles", `${path}: ${firstProblem(read.error, value, "the roles file")}`);
   const tokens = read.data.tokens.map((each) => ({ role: each.role, hash: Buffer.from(each.sha256, "hex") }));
   const { certificates } = read.data;
   return {
@@ -103,7 +109,7 @@ function accessOf(value: unknown, path: string): Access {
       const found = certificates.filter(({ name }) => names.includes(name)).map((each) => each.role);
       if (token !== null) {
         const hash = createHash("sha256").update(token).digest();
-        // All of them are compared, each in constant time: how long it takes tells nothing.
+        // Compare with every hash, each in constant time, so that the duration reveals nothing.
         for (const known of tokens) if (timingSafeEqual(known.hash, hash)) found.push(known.role);
       }
       return found.length === 0 ? null : (roles[Math.max(...found.map((each) => roles.indexOf(each)))] ?? null);
@@ -119,7 +125,11 @@ function parsed(text: string, path: string): unknown {
   }
 }
 
-/** On loopback, where the cluster has no file of roles: all who can run a program on this machine. */
+/**
+ * The access without a roles file, which is possible only on loopback addresses. Every program on this machine has the
+ * role `admin`.
+ */
 export const everybody: Access = { roleOf: () => "admin" };
 
+/** Whether a role includes the required one. */
 export const mayDo = (has: Role, needs: Role): boolean => roles.indexOf(has) >= roles.indexOf(needs);

@@ -1,6 +1,6 @@
 /**
- * What a member does so that clients know where all members serve them: it has the log know where it does so itself, and, where it
- * leads, strikes what is not of a member.
+ * Publishes the URLs at which members serve clients. Each member stores its URL in the log, and the leader deletes the
+ * URLs of removed members.
  */
 import { ENDPOINTS, type ETCD_ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
@@ -9,10 +9,10 @@ import { MAX_ENDPOINTS } from "./endpoints.ts";
 
 const AGAIN_MS = 1_000;
 
-/** In which map. */
+/** The map that contains the URLs. */
 type Endpoints = typeof ENDPOINTS | typeof ETCD_ENDPOINTS;
 
-/** For as long as the service runs. */
+/** Keeps the URL up to date until the service ends. */
 export function announce(service: ServiceHost, map: Endpoints, url: string): void {
   const isOpen = (): boolean => service.closed === null;
   const untilDone = async (work: () => Promise<void>): Promise<void> => {
@@ -20,7 +20,8 @@ export function announce(service: ServiceHost, map: Endpoints, url: string): voi
       try {
         return await work();
       } catch {
-        await sleep(service.platform.timers, AGAIN_MS, { ref: false }); // There is no majority, or too much to do.
+        // The majority was lost, or the members are overloaded.
+        await sleep(service.platform.timers, AGAIN_MS, { ref: false });
       }
     }
   };
@@ -43,7 +44,7 @@ export function announce(service: ServiceHost, map: Endpoints, url: string): voi
   void untilDone(() => tell(service, map, url, isOpen));
 }
 
-/** Where clients of Coterie's own are served. */
+/** Announces the URL at which this member serves clients that use Coterie's own protocol. */
 export const announceToClients = (service: ServiceHost, url: string): void => announce(service, ENDPOINTS, url);
 
 async function tell(service: ServiceHost, map: Endpoints, url: string, isOpen: () => boolean): Promise<void> {
@@ -53,12 +54,15 @@ async function tell(service: ServiceHost, map: Endpoints, url: string, isOpen: (
   await service.submit({ type: "put", map, key, value, isLeased: false }, isOpen);
 }
 
-/** What is announced is read before the list: a member is on it before it announces anything. */
+/**
+ * Deletes the URLs of removed members. It reads the URLs before the member list, because a member is on the list before
+ * it announces its URL.
+ */
 async function strike(service: ServiceHost, map: Endpoints, isOpen: () => boolean): Promise<void> {
   const found = await service.query({ type: "range", map, from: "", to: null, limit: MAX_ENDPOINTS });
   const entries = found.answer.type === "entries" ? found.answer.entries : [];
   const { answer } = await service.query({ type: "members" });
-  if (answer.type !== "members" || answer.list === null) return; // Nobody has come or gone yet.
+  if (answer.type !== "members" || answer.list === null) return; // The member list has never changed.
   const listed = new Set(answer.list.members.map(({ member }) => String(member)));
   for (const { key } of entries.filter((entry) => !listed.has(entry.key)))
     await service.submit({ type: "delete", map, key }, isOpen);

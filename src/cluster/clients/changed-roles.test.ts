@@ -1,4 +1,4 @@
-/** The file of roles is read while a member runs. */
+/** Checks that a running member rereads the roles file. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,13 +12,13 @@ import { connect } from "../../client/node.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
 
-/** What happens every half minute happens at once. */
+/** Runs timers of 30 s immediately. */
 const hurried: Platform = {
   ...realPlatform,
   timers: { ...realPlatform.timers, every: (ms, run) => realPlatform.timers.every(ms === 30_000 ? 20 : ms, run) },
 };
 
-test("a token is changed while members run: who has the old one is turned out, who has a new one stays", async () => {
+test("disconnects a client with a replaced token, and keeps one with a valid token", async () => {
   const folder = mkdtempSync(path(tmpdir(), "coterie-roles-"));
   const roles = writeRoles(path(folder, "roles.json"), { old: "write", other: "write" });
   const warn = vi.fn();
@@ -32,7 +32,10 @@ test("a token is changed while members run: who has the old one is turned out, w
   );
 
   writeFileSync(roles, "{");
-  await vi.waitFor(() => expect(warn.mock.calls.flat().join()).toContain("the roles of before go on"), PATIENCE);
+  await vi.waitFor(
+    () => expect(warn.mock.calls.flat().join()).toContain("the previous roles remain in effect"),
+    PATIENCE,
+  );
   await leaked?.map("m").put("k", 1);
 
   writeRoles(roles, { new: "write", other: "write" });
@@ -47,7 +50,7 @@ test("a token is changed while members run: who has the old one is turned out, w
   for (const each of [folder, data]) rmSync(each, { recursive: true, force: true });
 });
 
-test("a client that may only read from now on goes on as a reader, and another gets what it held", async () => {
+test("a client whose role becomes read continues as a reader, and its locks are released", async () => {
   const folder = mkdtempSync(path(tmpdir(), "coterie-roles-"));
   const roles = writeRoles(path(folder, "roles.json"), { token: "write", other: "write" });
   const { member, url, folder: data } = await memberWithClients({ roles }, {}, hurried);
@@ -83,7 +86,7 @@ test("a client that may only read from now on goes on as a reader, and another g
   for (const each of [folder, data]) rmSync(each, { recursive: true, force: true });
 });
 
-test("a change that is under way when its client may no longer write says that it may have been done", async () => {
+test("a pending change whose client may no longer write is reported as uncertain", async () => {
   const folder = mkdtempSync(path(tmpdir(), "coterie-roles-"));
   const roles = writeRoles(path(folder, "roles.json"), { token: "write" });
   const { member, url, folder: data } = await memberWithClients({ roles }, {}, hurried);

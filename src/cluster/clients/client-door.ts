@@ -1,7 +1,7 @@
 /**
- * The clients that speak to this member. Each runs its session itself, under a number of its own: this member puts its commands to the
- * log, answers its reads, and tells it what its replica applies of what concerns it. A client may go on at another member at any
- * time: nothing of it is kept here but what it follows.
+ * The clients connected to this member. Each client runs its own session, under its own client id. This member proposes
+ * the client's commands to the log, answers its reads, and sends it the events that concern it. A client can move to
+ * another member at any time, since this member stores only the names that the client follows.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { readProposal } from "../../protocols/service/coordination-service/apply.ts";
@@ -34,18 +34,18 @@ import {
 } from "./client-words.ts";
 import { isOfClients, mayBeRead } from "./own-names.ts";
 
-/** A connection of a client. */
+/** A client's connection. */
 export interface ClientWire {
   send(text: string): void;
-  /** What has been sent and has not left. */
+  /** The number of bytes that have been sent but are still buffered. */
   readonly queuedBytes: number;
-  /** Has the other end answer, whatever its program does. */
+  /** Requests a sign of life, which the client's runtime sends even if its program is busy. */
   probe(): void;
-  /** After the last word. */
+  /** Closes the connection after the last message has been sent. */
   close(): void;
 }
 
-/** Who may do what. @returns null: nothing. */
+/** Returns the role of a client with this token, or null if it has none. */
 export type RoleOf = (token: string | null) => Role | null;
 
 export interface ClientDoorOptions {
@@ -53,13 +53,17 @@ export interface ClientDoorOptions {
   readonly counts: ClientCounts;
 }
 
-/** A member that has known no leader for so long lets its clients go on at another, while their sessions last. */
+/**
+ * A member that has not known of a leader for this long disconnects its clients, so that they can move to a different
+ * member before their sessions expire.
+ */
 const LEADERLESS_MS = 750;
-/** Of one client, that wait. */
+/** The maximum number of pending reads per client. */
 const MAX_READS = 1_024;
-/** A client that reads more slowly than this is let go. */
+/** A client with more unread bytes than this is disconnected. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 
+/** The sessions of the clients that are connected to this member. */
 export class ClientDoor {
   readonly #options: ClientDoorOptions;
   readonly #guests = new Set<Guest>();
@@ -70,7 +74,7 @@ export class ClientDoor {
   readonly #forget: () => void;
   readonly numbers: ClientNumbers;
   #leaderless: Timer | null = null;
-  /** Nothing that is asked for here is answered. */
+  /** Whether this member cannot answer requests because it knows of no leader. */
   isLeaderless = false;
 
   constructor(options: ClientDoorOptions) {
@@ -83,7 +87,10 @@ export class ClientDoor {
     options.service.isFollowedByClients = (map) => this.#followers.size > 0 && this.#followers.has(`map ${map}`);
   }
 
-  /** @param flaw of the certificate that was shown. @returns what the connection is to call. */
+  /**
+   * @param flaw why the client's certificate was rejected, if it was
+   * @returns the object that handles the connection
+   */
   accept(wire: ClientWire, roleOf: RoleOf, flaw: string | null = null): Guest {
     const { counts, service } = this.#options;
     const guest = new Guest(wire, roleOf, { door: this, service, counts, flaw });
@@ -93,21 +100,21 @@ export class ClientDoor {
     return guest;
   }
 
-  /** Those whose role has changed come again, with the one that they have now. */
+  /** Disconnects clients whose role has changed. They reconnect with their new role. */
   recheck(): void {
     for (const guest of [...this.#guests]) guest.recheck();
   }
 
-  /** The member ends. */
+  /** Disconnects all clients because the member is closing. */
   close(): void {
     this.#forget();
     this.#options.service.platform.timers.cancel(this.#leaderless);
     for (const guest of [...this.#guests]) guest.dismiss("member-left", "the member has left", false);
   }
 
-  /** It speaks under this number from now on; who did before does no more. */
+  /** Assigns the client id to the connection, and closes any older connection with the same id. */
   enter(guest: Guest, client: NodeId): void {
-    this.#byClient.get(client)?.dismiss("moved", "the client has another connection", false);
+    this.#byClient.get(client)?.dismiss("moved", "the client has opened another connection", false);
     this.#byClient.set(client, guest);
   }
 
@@ -163,7 +170,10 @@ export class ClientDoor {
     else if (event.type === "closed") this.close();
   }
 
-  /** One that is cut off from the others, or has been removed and does not know, has no leader; nor has any while there is no majority. */
+  /**
+   * Disconnects clients if no leader has been known for a while. This happens to a member that is disconnected, that
+   * was removed without learning of it, or whose majority was lost.
+   */
   #led(leader: NodeId | null): void {
     const { timers } = this.#options.service.platform;
     timers.cancel(this.#leaderless);
@@ -209,7 +219,7 @@ export class ClientDoor {
   }
 }
 
-/** Of where members serve them clients hear by themselves. */
+/** Whether the key denotes a watch. Excludes the endpoint map, which every client follows automatically. */
 const isWatch = (key: string): boolean => key.startsWith("map ") && !key.startsWith(`map ${OWN_NAMES}`);
 
 interface Around {
@@ -219,11 +229,14 @@ interface Around {
   readonly flaw: string | null;
 }
 
-/** To a caller without a role. @param flaw of the certificate that was shown. */
+/**
+ * Returns the message for a caller without a role.
+ * @param flaw why the client's certificate was rejected, if it was
+ */
 export const unknownCaller = (flaw: string | null): string =>
-  `expected a token, or a certificate, that this cluster knows${flaw === null ? "" : `: that which was shown is refused, ${flaw}`}`;
+  `expected a valid token or certificate${flaw === null ? "" : `: the certificate was rejected (${flaw})`}`;
 
-/** One connection of a client. */
+/** A client's connection, as this member handles it. */
 export class Guest implements Occupant {
   readonly #wire: ClientWire;
   readonly #roleOf: RoleOf;
@@ -242,7 +255,7 @@ export class Guest implements Occupant {
     this.#around = around;
   }
 
-  /** So it is known to have a role here. */
+  /** Whether the client has sent `hello`, which proves that it has a role. */
   get hasGreeted(): boolean {
     return this.#phase === "greeting" || this.isWelcome;
   }
@@ -251,7 +264,6 @@ export class Guest implements Occupant {
     return this.#phase === "welcome";
   }
 
-  /** What has arrived. */
   hear(text: string): void {
     if (this.#phase === "over") return;
     this.stir();
@@ -260,13 +272,13 @@ export class Guest implements Occupant {
     const { word } = read;
     if (word.type === "ping") return this.say({ type: "pong", id: word.id });
     if (word.type === "hello") return this.#greet(word);
-    if (this.#phase !== "welcome") return this.dismiss("bad-message", "expected a hello first, and a welcome", true);
+    if (this.#phase !== "welcome") return this.dismiss("bad-message", "expected a hello first, then a welcome", true);
     if (word.type === "propose") this.#propose(word);
     else if (word.type === "query") void this.#read(word);
     else this.#follow(word);
   }
 
-  /** The other end has shown that it is there. */
+  /** Records a sign of life. */
   stir(): void {
     this.#around.door.room.note(this);
   }
@@ -275,7 +287,7 @@ export class Guest implements Occupant {
     this.#wire.probe();
   }
 
-  /** The connection has ended. */
+  /** Called when the connection has ended. */
   left(): void {
     this.#phase = "over";
     this.#around.door.leave(this);
@@ -294,7 +306,10 @@ export class Guest implements Occupant {
     for (const fragment of inFragments(text)) this.#wire.send(fragment);
   }
 
-  /** @param isFinal it would be told the same by other members. */
+  /**
+   * Disconnects the client.
+   * @param isFinal whether other members would refuse the client too
+   */
   dismiss(code: string, reason: string, isFinal: boolean): void {
     if (this.#phase === "over") return;
     this.#around.counts.refused += isFinal ? 1 : 0;
@@ -309,13 +324,13 @@ export class Guest implements Occupant {
 
   recheck(): void {
     if (!this.hasGreeted || this.#roleOf(this.#token) === this.#role) return;
-    this.dismiss("role-changed", "the role of this client has changed", false);
+    this.dismiss("role-changed", "this client's role has changed", false);
   }
 
-  /** Another member may have one. */
+  /** Disconnects the client so that it tries a different member, which may know of a leader. */
   dismissLeaderless(): void {
     const { why } = this.#around.service;
-    this.dismiss("no-leader", `the member knows no leader of the log${why === "" ? "" : `: ${why}`}`, false);
+    this.dismiss("no-leader", `the member does not know who leads the log${why === "" ? "" : `: ${why}`}`, false);
   }
 
   #end(): void {
@@ -324,7 +339,7 @@ export class Guest implements Occupant {
   }
 
   #greet({ version, client, token }: ClientWord & { type: "hello" }): void {
-    if (this.#phase !== "new") return this.dismiss("bad-message", "expected one hello, and got another", true);
+    if (this.#phase !== "new") return this.dismiss("bad-message", "expected one hello, got a second", true);
     this.#phase = "greeting";
     this.#token = token;
     this.#role = this.#roleOf(token);
@@ -337,14 +352,14 @@ export class Guest implements Occupant {
       );
     if (!this.#around.door.room.admit(this)) return;
     if (this.#around.door.isLeaderless) return this.dismissLeaderless();
-    if (client !== null && !isClient(client)) return this.dismiss("bad-message", "expected a client's number", true);
-    // One that may only read has no session, and so no number: nor may it say that it is another client.
+    if (client !== null && !isClient(client)) return this.dismiss("bad-message", "expected a client number", true);
+    // A client with the role `read` has no session. It gets no id and may not claim one.
     if (this.#role === "read") return this.welcome(FIRST_CLIENT);
     if (client !== null) return this.welcome(client);
     this.#around.door.numbers.wait(this);
   }
 
-  /** Under this number. */
+  /** Accepts the client under the given id. */
   welcome(client: NodeId): void {
     if (this.#phase !== "greeting") return;
     const { service, door } = this.#around;
@@ -361,7 +376,7 @@ export class Guest implements Occupant {
   #propose({ sequence, operation }: ClientWord & { type: "propose" }): void {
     const { counts, service } = this.#around;
     if (this.#role === "read" || this.client === null)
-      return this.dismiss("forbidden", "expected the role write for this, got read", true);
+      return this.dismiss("forbidden", "expected the role write for this request, got read", true);
     if (!isOfOwnSession(readProposal(operation)))
       return this.dismiss("bad-message", "expected operations of the client's own session", true);
     counts.commands += 1;
@@ -378,7 +393,12 @@ export class Guest implements Occupant {
         reason: `expected no name that begins with ${OWN_NAMES}`,
       });
     if (this.#reads >= MAX_READS)
-      return this.say({ type: "refused", id, code: "overloaded", reason: `${MAX_READS} reads of this client wait` });
+      return this.say({
+        type: "refused",
+        id,
+        code: "overloaded",
+        reason: `this client already has ${MAX_READS} pending reads`,
+      });
     this.#reads += 1;
     counts.reads += 1;
     try {
@@ -401,7 +421,10 @@ export class Guest implements Occupant {
   }
 }
 
-/** A leader alone has sessions expire, members alone change who is a member and where clients are served; and a client that is gone is not waited for longer than this. */
+/**
+ * Whether the client may make this proposal. Only the leader expires sessions, and only members change the member list
+ * and the endpoint map. The TTL is bounded, because a crashed client keeps its locks for that long.
+ */
 const isOfOwnSession = (proposal: Proposal | null): boolean =>
   proposal?.type === "operations" &&
   proposal.operations.every(

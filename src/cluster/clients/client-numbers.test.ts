@@ -8,7 +8,7 @@ const ALONE = "only 1 of 3 members can be reached, and a majority is needed";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A log that answers when it is told to. */
+/** A log whose answers are controlled by the test. */
 class Log {
   readonly platform = realPlatform;
   leader: number | null = 1;
@@ -55,8 +55,8 @@ class Waiting implements Unnumbered {
   }
 }
 
-describe("numbers for clients", () => {
-  it("are asked for once there is a leader, for all who wait and at most 64, and for the next once those are given", async () => {
+describe("client ids", () => {
+  it("are requested once there is a leader, for at most 64 waiting clients, and then for the next", async () => {
     const log = new Log();
     log.leader = null;
     const numbers = new ClientNumbers(log);
@@ -73,7 +73,7 @@ describe("numbers for clients", () => {
     expect(clients.map(({ client }) => client)).toEqual(Array.from({ length: 70 }, (_, at) => at + 1));
   });
 
-  it("go to those who wait when they come, and nothing more is asked for those who have gone", async () => {
+  it("go to the clients that wait when they arrive, and are not requested for disconnected ones", async () => {
     const log = new Log();
     const numbers = new ClientNumbers(log);
     const gone = Array.from({ length: 2_000 }, () => new Waiting(numbers));
@@ -86,7 +86,7 @@ describe("numbers for clients", () => {
     expect(gone.every(({ client, farewell }) => client === null && farewell === null)).toBe(true);
   });
 
-  it("that the log refuses are told of, and the next are asked for", async () => {
+  it("that the log refuses are reported, and the next are requested", async () => {
     const log = new Log();
     const numbers = new ClientNumbers(log);
     const [first, second] = [new Waiting(numbers), new Waiting(numbers)];
@@ -99,14 +99,14 @@ describe("numbers for clients", () => {
   it.each([
     ["", ""],
     [ALONE, `: ${ALONE}`],
-  ])("that do not come are not waited for longer than a client waits: %s", async (why, said) => {
+  ])("that do not arrive are not awaited for longer than a client waits: %s", async (why, said) => {
     const log = new Log();
     log.why = why;
     const client = new Waiting(new ClientNumbers(log));
     await vi.advanceTimersByTimeAsync(1_499);
     expect(client.farewell).toBeNull();
     await vi.advanceTimersByTimeAsync(1);
-    expect(client.farewell).toBe(`unavailable, here: the log of the cluster has not answered for 1500 ms${said}`);
+    expect(client.farewell).toBe(`unavailable, here: no answer from the cluster's log within 1500 ms${said}`);
     await log.answers();
     expect(client.client).toBeNull();
   });

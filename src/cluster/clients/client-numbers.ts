@@ -1,7 +1,7 @@
 /**
- * Numbers for clients that have none yet. The log gives them: one request for some of those that wait is under way at a time, and none
- * begins while nobody is known to lead the log. Otherwise clients that hang up and come again, as they do while there is no majority,
- * would leave more and more commands under way, until this member took none from anybody.
+ * Assigns ids to new clients, through the log. Only one batch of commands is pending at a time, and no batch starts
+ * unless a leader is known. Otherwise, clients that reconnect repeatedly, as they do without a majority, would exhaust
+ * this member's limit on pending commands and block all other commands.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { FIRST_CLIENT, OWN_NAMES } from "../../protocols/service/coordination-service/operations.ts";
@@ -10,22 +10,27 @@ import type { ServiceHost } from "../services/state/service-host.ts";
 
 type Log = Pick<ServiceHost, "platform" | "leader" | "why" | "submit">;
 
+/** A client's connection that has no id yet. */
 export interface Unnumbered {
   welcome(client: NodeId): void;
-  /** @param isFinal it would be told the same by other members. */
+  /**
+   * Disconnects the client.
+   * @param isFinal whether other members would refuse the client too
+   */
   dismiss(code: string, reason: string, isFinal: boolean): void;
 }
 
-/** Counts those that were given a number. */
+/** The counter of assigned ids. */
 const NUMBERS = `${OWN_NAMES}clients`;
-/** So many commands of this member are under way for it, at most: they go to the log together. */
+/** The maximum number of commands in a batch, which the log appends together. */
 const MAX_AT_ONCE = 64;
-/** Nobody waits longer. A client that hears nothing for 2 s goes on at another member, and does not know why. */
+/** The maximum wait. A client that receives nothing for 2 s moves to a different member without learning the reason. */
 const MAX_WAIT_MS = 1_500;
 
+/** Assigns ids to clients in order of connection. */
 export class ClientNumbers {
   readonly #service: Log;
-  /** In the order in which they came. */
+  /** Clients without an id, in order of arrival. */
   readonly #waiting = new Map<Unnumbered, Timer>();
   #isUnderWay = false;
 
@@ -44,14 +49,17 @@ export class ClientNumbers {
     this.#waiting.delete(client);
   }
 
-  /** To be called when there may be a leader. */
+  /** Called when a leader may be known. */
   ask(): void {
     if (this.#isUnderWay || this.#waiting.size === 0 || this.#service.leader === null) return;
     this.#isUnderWay = true;
     void this.#askFor(Math.min(this.#waiting.size, MAX_AT_ONCE));
   }
 
-  /** Who waits longest is given what comes, though others may have waited when it was asked for. */
+  /**
+   * Requests the given number of ids. They go to the clients that have waited longest, even if other clients were
+   * waiting when the batch was sent.
+   */
   async #askFor(count: number): Promise<void> {
     const add = { type: "add", name: NUMBERS, by: 1 } as const;
     const asked = Array.from({ length: count }, () => this.#service.submit(add, () => this.#waiting.size > 0));
@@ -73,7 +81,7 @@ export class ClientNumbers {
 
   #isLate(client: Unnumbered): void {
     const { why } = this.#service;
-    const text = `the log of the cluster has not answered for ${MAX_WAIT_MS} ms`;
+    const text = `no answer from the cluster's log within ${MAX_WAIT_MS} ms`;
     client.dismiss("unavailable", why === "" ? text : `${text}: ${why}`, false);
   }
 }

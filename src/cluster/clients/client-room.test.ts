@@ -27,8 +27,8 @@ const roomOf = () => {
   return { room: new ClientRoom(realPlatform, counts), counts };
 };
 
-describe("places for clients", () => {
-  it("are not kept for one that does not greet", async () => {
+describe("connections of clients", () => {
+  it("are closed if they send no hello", async () => {
     const { room, counts } = roomOf();
     const [silent, client] = [new Connection(room), new Connection(room)];
     expect(room.admit(client)).toBe(true);
@@ -40,7 +40,7 @@ describe("places for clients", () => {
     expect(client.farewell).toBeNull();
   });
 
-  it("are not taken from clients by those that do not greet: the first of these makes room", () => {
+  it("are not displaced by connections without a hello: the oldest of those is refused", () => {
     const { room, counts } = roomOf();
     const clients = Array.from({ length: 1_000 }, () => new Connection(room)).filter((each) => room.admit(each));
     expect(clients).toHaveLength(1_000);
@@ -56,14 +56,14 @@ describe("places for clients", () => {
     expect(counts.connected).toBe(1_000);
   });
 
-  it("are not kept for one of which nothing is heard, and it is asked before", async () => {
+  it("are closed after silence, and probed before", async () => {
     const { room, counts } = roomOf();
     const [gone, quiet, lively] = [new Connection(room), new Connection(room), new Connection(room)];
     for (const each of [gone, quiet, lively]) room.admit(each);
     for (let ms = 0; ms < 60_000; ms += 250) {
       await vi.advanceTimersByTimeAsync(250);
       room.note(lively);
-      if (quiet.probes > 0) room.note(quiet); // Its browser answers, and its page does nothing.
+      if (quiet.probes > 0) room.note(quiet); // A browser answers probes even if the page does nothing.
     }
     expect([gone, quiet, lively].map(({ farewell }) => farewell)).toEqual(["silent", null, null]);
     expect(gone.probes).toBeGreaterThan(0);
@@ -71,7 +71,7 @@ describe("places for clients", () => {
     expect(counts.connected).toBe(2);
   });
 
-  it("are kept while the member itself stands still", async () => {
+  it("are kept while the member itself is paused", async () => {
     const { room } = roomOf();
     const [client, stranger] = [new Connection(room), new Connection(room)];
     room.admit(client);
@@ -82,7 +82,7 @@ describe("places for clients", () => {
     away.mockRestore();
   });
 
-  it("cost nothing where there are no clients", () => {
+  it("cost nothing without clients", () => {
     const { room } = roomOf();
     room.leave(new Connection(room));
     expect(vi.getTimerCount()).toBe(0);

@@ -1,32 +1,36 @@
 /**
- * Places for the connections of clients at a member. One that has not greeted, as a stranger may do as well, keeps its place for a moment
- * only, and takes it from no client that has; and one that has gone without a word, as where its machine has lost power, is found out.
+ * Limits the number of client connections at a member. A connection that has not sent `hello` may come from an
+ * unauthorized program. It is closed after a short time and never displaces a client. Clients that disappear silently,
+ * for example after a power failure, are detected.
  */
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import type { Platform, Timer } from "../../runtime/platform/platform.ts";
 
-/** A connection. */
 export interface Occupant {
-  /** It is let go, and may come again. */
+  /** Disconnects the client. The client may reconnect. */
   refuse(code: string, reason: string): void;
-  /** The other end is asked for a sign of life. */
+  /** Requests a sign of life from the other end. */
   probe(): void;
 }
 
 const MAX_CLIENTS = 1_000;
 const MAX_STRANGERS = 500;
 const GREETING_MS = 3_000;
-/** A client pings every 250 ms. A page in the background may do so once a minute, or not at all, and its browser answers probes. */
+/**
+ * How long a client can be silent before it is probed. A client pings every 250 ms. A page in the background may ping
+ * once a minute or not at all, but its browser answers probes.
+ */
 const PROBE_MS = 4_000;
 const SILENCE_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 
+/** Counts connections and closes the silent ones. */
 export class ClientRoom {
   readonly #platform: Pick<Platform, "clock" | "timers">;
   readonly #counts: Pick<ClientCounts, "connected">;
-  /** Since when, in the order in which they came. */
+  /** When each connection without `hello` was opened, in order of arrival. */
   readonly #strangers = new Map<Occupant, number>();
-  /** When each was last heard. */
+  /** When each client was last active. */
   readonly #heard = new Map<Occupant, number>();
   #timer: Timer | null = null;
   #looked = 0;
@@ -36,22 +40,28 @@ export class ClientRoom {
     this.#counts = counts;
   }
 
-  /** A connection has come. If there are too many that have not greeted, the first of them makes room: a client greets at once. */
+  /**
+   * Adds a connection. If too many connections have not sent `hello`, the oldest of them is refused, since a client
+   * sends `hello` immediately.
+   */
   enter(occupant: Occupant): void {
     const [first] = this.#strangers.keys();
     if (first !== undefined && this.#strangers.size >= MAX_STRANGERS)
-      first.refuse("no-hello", `expected a hello sooner: ${MAX_STRANGERS} connections are open without one`);
+      first.refuse("no-hello", `expected at most ${MAX_STRANGERS} connections that have not sent a hello`);
     this.#strangers.set(occupant, this.#platform.clock.now());
     if (this.#timer !== null) return;
     this.#looked = this.#platform.clock.now();
     this.#timer = this.#platform.timers.every(LOOK_EVERY_MS, () => this.#look()).unref();
   }
 
-  /** It has greeted, and has a role here. @returns whether there is a place for it */
+  /**
+   * Admits a connection that has sent `hello` and has a role.
+   * @returns whether there is room for it
+   */
   admit(occupant: Occupant): boolean {
     this.#strangers.delete(occupant);
     if (this.#heard.size >= MAX_CLIENTS) {
-      occupant.refuse("too-many-clients", `${MAX_CLIENTS} clients speak to this member, and no more may`);
+      occupant.refuse("too-many-clients", `this member already serves ${MAX_CLIENTS} clients, which is the maximum`);
       return false;
     }
     this.#heard.set(occupant, this.#platform.clock.now());
@@ -59,7 +69,7 @@ export class ClientRoom {
     return true;
   }
 
-  /** Something has come from it. */
+  /** Records a sign of life. */
   note(occupant: Occupant): void {
     if (this.#heard.has(occupant)) this.#heard.set(occupant, this.#platform.clock.now());
   }
@@ -75,14 +85,15 @@ export class ClientRoom {
 
   #look(): void {
     const now = this.#platform.clock.now();
-    const wasAway = now - this.#looked >= 2 * LOOK_EVERY_MS; // This process stood still, and what was said is yet to be heard.
+    // After this process has been paused, it may still have unread messages, so restart all timeouts.
+    const wasAway = now - this.#looked >= 2 * LOOK_EVERY_MS;
     this.#looked = now;
     if (wasAway) return this.#beginAnew(now);
     for (const [stranger, since] of [...this.#strangers])
       if (now - since >= GREETING_MS) stranger.refuse("no-hello", `expected a hello within ${GREETING_MS} ms`);
     for (const [client, heard] of [...this.#heard]) {
       const silentMs = now - heard;
-      if (silentMs >= SILENCE_MS) client.refuse("silent", `nothing was heard of the client for ${SILENCE_MS} ms`);
+      if (silentMs >= SILENCE_MS) client.refuse("silent", `received nothing from the client for ${SILENCE_MS} ms`);
       else if (silentMs >= PROBE_MS) client.probe();
     }
   }

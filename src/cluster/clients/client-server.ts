@@ -1,4 +1,4 @@
-/** Where a member serves clients that are no members: HTTP, server-sent events and WebSocket on one port. */
+/** Serves clients (processes that are not members): HTTP, server-sent events and WebSocket on one port. */
 import type { IncomingMessage } from "node:http";
 import { type Duplex, Readable } from "node:stream";
 import { TLSSocket } from "node:tls";
@@ -25,13 +25,17 @@ import { openApi } from "./openapi.ts";
 import { asksForWebSocket, goOnWithoutUpgrade, refuseUpgrade } from "./upgrades.ts";
 import { watch, watchQuery } from "./watch-page.ts";
 
+/** The address for clients, with its certificate and roles. */
 export interface ClientPlace {
   readonly address: HostPort;
   readonly tls: Pems | null;
   readonly access: Access;
-  /** Whether anybody may do anything: then callers must have been told this machine's address. */
+  /**
+   * Whether callers need no credentials. In that case, their `Host` header must be an IP address or `localhost`, which
+   * prevents DNS rebinding.
+   */
   readonly isOpen: boolean;
-  /** Of web pages that may call, beside those of this very address. */
+  /** The origins of web pages that may call this server, in addition to its own address. */
   readonly origins: readonly string[];
 }
 
@@ -46,24 +50,25 @@ export interface ClientServerOptions {
 
 export interface ClientServer {
   readonly url: string;
-  /** The same where clients know this machine by another host. */
+  /** Returns the URL, with the host that clients use for this machine. */
   urlAt(host: string): string;
-  /** Connections from now on are proved with these; those that are open stay. */
+  /** Uses the given certificates for new connections. Open connections are not affected. */
   renew(tls: Pems): void;
-  /** Who may do what has changed: connections of those that may do something else now are ended. */
+  /** Called when roles have changed. Ends connections whose role is different now. */
   recheck(): void;
   close(): Promise<void>;
 }
 
-/** Requests that are not answered yet, or go on being. */
+/** Requests in progress, including streams. */
 type Open = Set<{ isStillAllowed(): boolean; end(): void }>;
 
 const MAX_CONNECTIONS = 2_000;
-/** Of long bodies that are being read. */
+/** The maximum memory for long request bodies that are being read. */
 const BODIES_BYTES = 64 * 1024 * 1024;
 
 type Env = { Bindings: HttpBindings; Variables: { role: Role } };
 
+/** Starts the server for clients. */
 export async function serveClients(options: ClientServerOptions): Promise<ClientServer> {
   const { place, door } = options;
   const { address, tls } = place;
@@ -99,7 +104,7 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
       for (const watch of watches) watch.abort();
       for (const client of sockets.clients) {
         client.close();
-        setTimeout(() => client.terminate(), LAST_WORDS_MS).unref(); // What was said last is on its way.
+        setTimeout(() => client.terminate(), LAST_WORDS_MS).unref(); // Allow time to send the last messages.
       }
       return listener.close();
     },
@@ -121,18 +126,18 @@ function converse(ws: WebSocket, request: IncomingMessage, door: ClientDoor, acc
   };
   const guest = door.accept(wire, (token) => access.roleOf(token, names), flawIn(request));
   ws.on("message", (data, isBinary) => {
-    if (isBinary) guest.dismiss("bad-message", "expected texts of JSON, got bytes", true);
+    if (isBinary) guest.dismiss("bad-message", "expected JSON text, got bytes", true);
     else guest.hear((data as Buffer).toString());
   });
   ws.on("pong", () => guest.stir());
   ws.on("close", () => guest.left());
-  ws.on("error", () => {}); // After it comes "close".
+  ws.on("error", () => {}); // A "close" event follows.
 }
 
 const LINGER_MS = 1_000;
 const LAST_WORDS_MS = 100;
 
-/** In a certificate that this member's authority has signed. */
+/** Returns the names in a certificate signed by this member's authority. */
 function namesOf({ socket }: Pick<IncomingMessage, "socket">): string[] {
   if (!(socket instanceof TLSSocket) || !socket.authorized) return [];
   const { subject, subjectaltname = "" } = socket.getPeerCertificate();
@@ -141,18 +146,21 @@ function namesOf({ socket }: Pick<IncomingMessage, "socket">): string[] {
   return typeof common === "string" ? [common, ...names] : names;
 }
 
-/** Why the certificate that was shown names nobody; null where none was shown, or nothing is wrong with it. */
+/** Returns why the client's certificate is not trusted. Null if it is trusted or if there is none. */
 function flawIn({ socket }: Pick<IncomingMessage, "socket">): string | null {
   if (!(socket instanceof TLSSocket) || socket.authorized || socket.getPeerCertificate().raw === undefined) return null;
   return String(socket.authorizationError);
 }
 
-/** Pages of other sites may make a browser on this machine call here. */
+/**
+ * Returns why the request is refused, or null. Pages from other sites can make a browser on this machine send requests
+ * to this server.
+ */
 function objectionTo({ headers }: Pick<IncomingMessage, "headers">, { origins, isOpen }: ClientPlace): string | null {
   const { origin, host = "" } = headers;
   const isOwn = origin === `http://${host}` || origin === `https://${host}`;
   if (origin !== undefined && !isOwn && !origins.includes(origin))
-    return `web pages of ${origin} may not call here: name it in the origins of clients`;
+    return `requests from web pages at ${origin} are not allowed: add it to clients.origins`;
   if (!isOpen) return null;
   const name = host.replace(/:\d+$/, "");
   const isAddress = name === "localhost" || /^[\d.]+$/.test(name) || name.startsWith("[");
@@ -209,7 +217,7 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>, open
     });
   addSessionPages(held as unknown as Hono, sessions);
   app.route("/v1", held);
-  app.notFound((c) => c.json({ error: "no such page: /openapi.json tells which there are", code: "no-page" }, 404));
+  app.notFound((c) => c.json({ error: "no such page: see /openapi.json", code: "no-page" }, 404));
   app.onError((error, c) => {
     counts.refused += 1;
     const { status, body } = httpError(error);
@@ -219,8 +227,9 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>, open
 }
 
 /**
- * What is read of an address has to be what its caller wrote: bytes that are no text would become another, and `.` and `..`, however they
- * are written, are steps to another page. @throws UsageError
+ * Rejects URLs that the server would interpret differently from how they were written: invalid UTF-8 would be replaced,
+ * and `.` and `..`, in any encoding, would lead to a different page.
+ * @throws UsageError
  */
 function requireReadable(url: string): void {
   const [path = "", ...query] = url.split("?");
@@ -229,7 +238,7 @@ function requireReadable(url: string): void {
   if (names.some((name) => name === "." || name === ".."))
     throw new UsageError(
       "bad-request",
-      'expected no name that is "." or "..": in an address it is a step to another page. POST /v1/transactions takes it',
+      'expected a name other than "." or "..", which a URL cannot contain: use POST /v1/transactions',
     );
 }
 
@@ -237,11 +246,11 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw new UsageError("bad-request", `expected UTF-8 behind each % of the address, got ${part}`);
+    throw new UsageError("bad-request", `expected percent-encoded UTF-8 in the URL, got ${part}`);
   }
 }
 
-/** So that pages of origins that were named may read the answer. */
+/** Allows pages from the configured origins to read the response. */
 async function allowOrigin(c: Context<Env>, next: () => Promise<void>): Promise<void> {
   const origin = c.req.header("origin");
   if (origin !== undefined) {
@@ -257,7 +266,7 @@ async function allowOrigin(c: Context<Env>, next: () => Promise<void>): Promise<
 /** @throws Forbidden */
 function requireRole(c: Context<Env>, needs: Role): void {
   const has = c.get("role");
-  if (!mayDo(has, needs)) throw new Forbidden(403, `expected the role ${needs} for this, got ${has}`);
+  if (!mayDo(has, needs)) throw new Forbidden(403, `expected the role ${needs} for this request, got ${has}`);
 }
 
 async function givenIn(c: Context<Env>, { path, query, body, hasValues }: HttpRequest, room: BodyRoom): Promise<Given> {

@@ -1,6 +1,6 @@
 /**
- * What a client that is no member and the member that it speaks to say to each other, each as one text of JSON. The client runs its
- * session itself; the member puts its commands to the log, and tells what came of them.
+ * The messages between a client and its member, each as JSON text. The client runs its own session. The member proposes
+ * the client's commands to the log and sends the results.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import {
@@ -29,24 +29,30 @@ import {
 } from "../../protocols/service/coordination-service/operations.ts";
 import type { Topic } from "../services/state/service.ts";
 
-/** Of the messages between clients and members. Members refuse clients of another version. */
+/** The protocol version. Members refuse clients with a different version. */
 export const CLIENT_VERSION = 1;
-/** Where members take clients by WebSocket. */
+/** The path at which members accept WebSocket connections from clients. */
 export const CLIENT_PATH = "/v1/client";
 
-/** `read` what there is; `write`, and hold locks; `admin`: also see who does. Each may do what stands before it. */
+/**
+ * The roles of clients. `read` allows reading shared state. `write` also allows changing it and holding locks. `admin`
+ * also allows changing the members and taking snapshots.
+ */
 export const roles = ["read", "write", "admin"] as const;
+/** A client's role. Each role includes the permissions of the ones before it in `roles`. */
 export type Role = (typeof roles)[number];
 
+/** A message from a client to its member. */
 export type ClientWord =
-  /** The first. `client`: the number that it has had already, on another connection. */
+  /** The first message. `client` is the id from an earlier connection, if any. */
   | { type: "hello"; version: number; client: NodeId | null; token: string | null }
-  /** A command of its session. It may be lost: it is said again until it is answered. */
+  /** A command from the client's session. It may be lost, so the client repeats it until it is answered. */
   | { type: "propose"; sequence: number; operation: string }
   | { type: "query"; id: number; query: Query }
   | { type: "follow" | "unfollow"; topic: Topic; name: string }
   | { type: "ping"; id: number };
 
+/** The outcome of a client's operation. */
 export interface ClientAnswer {
   life: number;
   session: SessionId | null;
@@ -57,40 +63,42 @@ export interface ClientAnswer {
   isRestored: boolean;
 }
 
+/** A message from a member to its client. */
 export type MemberWord =
   | { type: "welcome"; version: number; member: NodeId; client: NodeId; role: Role }
-  /** A word that is long comes in fragments, one behind the other, so that each says that its sender is there. */
+  /** One part of a long message. The parts are sent in order, and each counts as a sign of life. */
   | { type: "fragment"; isLast: boolean; text: string }
   | ({ type: "answered"; isForgotten: boolean } & ClientAnswer)
   | { type: "read"; id: number; revision: Revision; answer: Answer }
   | { type: "refused"; id: number; code: string; reason: string }
   | { type: "told"; event: ToldClient }
-  /** What was told so far may have a gap before what is told next. */
+  /** Events between the previous message and the next one may be missing. */
   | { type: "restored"; revision: Revision }
   | { type: "led"; leader: NodeId | null; term: number }
   | { type: "pong"; id: number }
-  /** The last word. `isFinal`: it would be the same elsewhere. */
+  /** The last message. `isFinal` means that other members would refuse the client too. */
   | { type: "farewell"; code: string; reason: string; isFinal: boolean };
 
-/** Of what the log does: what concerns the client, or what it follows. */
+/** The log events that a client receives: those about itself and about the names that it follows. */
 export type ToldClient = Extract<
   ServiceEvent,
   { type: "changed" | "opened" | "granted" | "released" | "item" | "passed" }
 >;
 
-/** What one client follows: maps that it watches, where members serve clients, and elections. */
+/** The maximum number of names that a client can follow: maps that it watches, the endpoint map, and elections. */
 export const MAX_FOLLOWED = 1_000;
 const MAX_TOKEN_BYTES = 4_096;
 const MAX_NAME_BYTES = 256;
-/** Of a command, as `MAX_PROPOSAL_BYTES` in the log. */
+/** The maximum size of a command, which is the same as the log's `MAX_PROPOSAL_BYTES`. */
 const MAX_COMMAND_BYTES = 65_536;
 const MAX_REASON_BYTES = 4_096;
 const MAX_REPLIES = 100_000;
-/** Of a fragment, and of a word that is put together of fragments, in UTF-16 units. */
+/** The maximum length of a fragment, in UTF-16 units. */
 export const FRAGMENT_CHARS = 65_536;
+/** The maximum length of a message after its fragments have been joined, in UTF-16 units. */
 export const MAX_WORD_CHARS = 64 * 1024 * 1024;
 
-/** What a client may send at once: a command in JSON, in which each character may be escaped. */
+/** The size of the largest message from a client: a command as JSON. Every character may be escaped. */
 export const MAX_CLIENT_WORD_BYTES = 400_000;
 
 const name = text(MAX_NAME_BYTES);
@@ -144,7 +152,10 @@ export const memberWordShape: Shape<MemberWord> = variants<MemberWord>({
   farewell: { code: text(MAX_NAME_BYTES), reason: text(MAX_REASON_BYTES), isFinal: boolean },
 });
 
-/** Fragments of a word that is long; otherwise the word alone. A cut may part two halves of a character: JSON keeps both. */
+/**
+ * Splits a long message into fragments. Yields a short message unchanged. A split may separate a surrogate pair, but
+ * JSON preserves both halves.
+ */
 export function* inFragments(word: string): Generator<string> {
   if (word.length <= FRAGMENT_CHARS) return yield word;
   for (let at = 0; at < word.length; at += FRAGMENT_CHARS) {
@@ -153,13 +164,13 @@ export function* inFragments(word: string): Generator<string> {
   }
 }
 
-/** @returns the word, or what is wrong with it as a sentence. */
+/** @returns the message, or a sentence that describes the fault */
 export function readWord<T>(shape: Shape<T>, said: string): { readonly word: T } | { readonly fault: string } {
   let word: unknown;
   try {
     word = JSON.parse(said);
   } catch {
-    return { fault: "expected a text of JSON, and it does not parse" };
+    return { fault: "expected valid JSON" };
   }
   const fault = problem(shape, word, "message");
   return fault === null ? { word: word as T } : { fault };

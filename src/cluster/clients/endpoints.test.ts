@@ -18,11 +18,11 @@ test.each([
   "http://a:73000",
   "http://a:0",
   "http://a:b",
-])("%j is no endpoint", (endpoint) =>
+])("rejects %j", (endpoint) =>
   expect(() => socketUrl(endpoint, "clients.url")).toThrow(/expected clients\.url to be a URL such as/),
 );
 
-describe("what a member has told", () => {
+describe("an announced endpoint", () => {
   const open = ["http://10.0.0.1:7300", "https://10.0.0.2:7300"];
   const secure = ["https://10.0.0.2:7300"];
 
@@ -30,9 +30,9 @@ describe("what a member has told", () => {
     ["is used", '"http://10.0.0.3:7300"', open, "http://10.0.0.3:7300"],
     ["is used where it is secure", '"https://10.0.0.3:7300"', secure, "https://10.0.0.3:7300"],
     ["is not used where a token would be open on the way", '"http://10.0.0.3:7300"', secure, null],
-    ["is not used if it is no endpoint", '"file:///etc/passwd"', open, null],
-    ["is not used if it is no text", "7300", open, null],
-    ["is not used if it is no JSON", "http://10.0.0.3:7300", open, null],
+    ["is not used if it is not an endpoint", '"file:///etc/passwd"', open, null],
+    ["is not used if it is not a string", "7300", open, null],
+    ["is not used if it is not JSON", "http://10.0.0.3:7300", open, null],
     ["is not used if it is too long", JSON.stringify(`http://${"a".repeat(300)}`), open, null],
   ])("%s", (_what, value, given, used) => expect(endpointTold(value, given)).toBe(used));
 });

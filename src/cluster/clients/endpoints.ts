@@ -1,16 +1,16 @@
 /**
- * Where members serve clients: URLs, and the map of the log in which each member keeps its own, under its id. Clients read it, and
- * change nothing in it.
+ * The URLs at which members serve clients. The log contains a map of these URLs, keyed by member id. Clients can read
+ * this map but not change it.
  */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { CLIENT_PATH } from "./client-words.ts";
 
-/** Of those that members have told, a client looks at so many. */
+/** The maximum number of announced URLs that a client uses. */
 export const MAX_ENDPOINTS = 100;
 const MAX_ENDPOINT_LENGTH = 300;
 const WANTED = 'a URL such as "http://127.0.0.1:7300", with a port from 1 to 65535';
 
-/** @throws UsageError for what is no endpoint. */
+/** @throws UsageError if the endpoint is invalid */
 export function socketUrl(endpoint: string, what = "an endpoint of connect()"): string {
   const [, scheme = "", place] = /^(https?|wss?):\/\/([^/?#@\s]+)\/?$/.exec(endpoint) ?? [];
   const url = `${scheme === "https" || scheme === "wss" ? "wss" : "ws"}://${place}${CLIENT_PATH}`;
@@ -18,7 +18,7 @@ export function socketUrl(endpoint: string, what = "an endpoint of connect()"): 
   return url;
 }
 
-/** Else a WebSocket could not be made of it. */
+/** Whether a WebSocket can be opened with this URL. */
 function isUrl(text: string): boolean {
   try {
     return new URL(text).port !== "0";
@@ -28,9 +28,10 @@ function isUrl(text: string): boolean {
 }
 
 /**
- * What a member has told, as the text of a value in the map.
- * @param given by the caller of `connect()`. Who was given secure ones alone takes no others: a token would be open to all on the way.
- * @returns null for what this client does not use.
+ * Reads a URL from a value in the endpoint map.
+ * @param given the endpoints passed to `connect()`. If all of them are secure, insecure announced ones are ignored,
+ *   since they would expose the token
+ * @returns null if this client does not use the URL
  */
 export function endpointTold(value: string, given: readonly string[]): string | null {
   try {
@@ -38,9 +39,9 @@ export function endpointTold(value: string, given: readonly string[]): string | 
     if (typeof endpoint !== "string" || endpoint.length > MAX_ENDPOINT_LENGTH) return null;
     return isSecure(endpoint) || !given.every(isSecure) ? endpoint : null;
   } catch {
-    return null; // No JSON, or no endpoint.
+    return null; // The value is not JSON, or not an endpoint.
   }
 }
 
-/** @throws UsageError for what is no endpoint. */
+/** @throws UsageError if the endpoint is invalid */
 const isSecure = (endpoint: string): boolean => socketUrl(endpoint).startsWith("wss:");

@@ -1,7 +1,8 @@
-/** What goes wrong, as HTTP tells it: a status for programs, a sentence and its code for people. */
+/** Converts errors to HTTP responses: a status for programs, and a message with a code for people. */
 import { UsageError } from "../../core/errors.ts";
 import { CoordinationError } from "../services/coordination-error.ts";
 
+/** Thrown if the credentials are missing (401), or if their role is too low (403). */
 export class Forbidden extends Error {
   constructor(
     readonly status: 401 | 403,
@@ -15,26 +16,26 @@ type Status = 400 | 401 | 403 | 404 | 409 | 410 | 413 | 422 | 429 | 500 | 503 | 
 
 type Meanings = Readonly<Record<number, string>>;
 
-const TOO_LARGE = { 413: "Too large." };
-/** Of what goes on for as long as the connection does. */
+const TOO_LARGE = { 413: "The request is too large." };
+/** Errors for streams, which last as long as their connection. */
 export const streamErrors: Meanings = {
-  400: "What was asked cannot be: the sentence says what was expected, and what came.",
-  401: "A token is needed, or a certificate.",
-  403: "The role does not allow it.",
-  503: "This member cannot answer now: ask another.",
+  400: "The request is not valid. The message names the expected and the actual value.",
+  401: "A token or a certificate is required.",
+  403: "The role does not allow this request.",
+  503: "This member cannot answer now. Try another member.",
 };
-/** The same, of what takes a body. */
+/** Errors for streams whose request has a body. */
 export const heldErrors: Meanings = { ...streamErrors, ...TOO_LARGE };
-/** Of every other request. */
+/** Errors for all other requests. */
 export const coordinationErrors: Meanings = {
   ...streamErrors,
   ...TOO_LARGE,
-  429: "Too much is under way: ask again in a moment.",
-  504: "No answer in time. A change may have been done, or be done yet: `phase` says so.",
+  429: "Too many requests are in progress. Retry in a moment.",
+  504: "No answer in time. A change may have taken effect, or may still take effect: see `phase`.",
 };
 
-/** Of those that change something, as well. */
-export const changeErrors: Meanings = { 507: "The cluster holds as much as it may." };
+/** Additional errors for requests that change state. */
+export const changeErrors: Meanings = { 507: "The cluster has reached a limit." };
 
 const statuses: Partial<Record<string, Status>> = {
   "too-large": 413,
@@ -54,6 +55,7 @@ const statuses: Partial<Record<string, Status>> = {
   "member-removed": 503,
 };
 
+/** Returns the response to a request that threw an error. */
 export function httpError(error: unknown): { readonly status: Status; readonly body: object } {
   if (error instanceof Forbidden) return { status: error.status, body: { error: error.message, code: "forbidden" } };
   const { message } = error as Error;

@@ -1,4 +1,4 @@
-/** What a member answers over HTTP where something is amiss: with the caller, with the connection, or with the cluster. */
+/** Checks errors of a member's HTTP API that the caller, the connection or the cluster causes. */
 
 import { rmSync } from "node:fs";
 import { request } from "node:http";
@@ -27,7 +27,7 @@ async function ask(page: string, init: RequestInit = {}, { url } = serving) {
   return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
 }
 
-test("where no majority is left the status says so, and does not wait for one", async () => {
+test("reports a lost majority in the status, without waiting for one", async () => {
   const [one, two, three] = await freePorts(3);
   const members = { 1: `127.0.0.1:${one}`, 2: `127.0.0.1:${two}`, 3: `127.0.0.1:${three}` };
   const alone = await memberWithClients({}, { members });
@@ -38,16 +38,16 @@ test("where no majority is left the status says so, and does not wait for one", 
   await done(alone);
 });
 
-test("a request waits for ten minutes at most, also where its address says so", async () => {
+test("limits the wait of a request to ten minutes, also in its URL", async () => {
   expect(await ask("/v1/maps/m/keys/k?timeoutMs=600001")).toMatchObject({
     status: 400,
     body: { error: 'expected timeoutMs to be milliseconds, at most 600000, which is 10 minutes, got "600001"' },
   });
 });
 
-test("a request is given up when its caller has gone", async () => {
+test("drops a request when its caller has disconnected", async () => {
   const { cluster, state } = serving.member as JoinedMember;
-  await cluster.add({ id: 2, address: "127.0.0.1:1" }); // It never comes, so this is not settled.
+  await cluster.add({ id: 2, address: "127.0.0.1:1" }); // The member never starts, so the change stays pending.
   const left = new AbortController();
   const body = JSON.stringify({ timeoutMs: 600_000 });
   const call = { method: "POST", body, headers: JSON_BODY, signal: left.signal };
@@ -64,14 +64,17 @@ describe("a watch", () => {
   const put = (map: string, value: number) =>
     ask(`/v1/maps/${map}/keys/k`, { method: "PUT", body: JSON.stringify({ value }) });
 
-  /** What comes of a watch until it has said `wanted`, and then its last id, as EventSource would keep it. */
+  /**
+   * Reads the values of a watch until its output matches `wanted`. Returns them with the last event id, which an
+   * EventSource sends when it reconnects.
+   */
   async function heard(page: string, wanted: RegExp, last?: string): Promise<{ values: number[]; id: string }> {
     const left = new AbortController();
     const headers = last === undefined ? {} : { "last-event-id": last };
     const answer = await fetch(serving.url + page, { headers, signal: left.signal });
     let text = "";
     for await (const piece of answer.body as ReadableStream<Uint8Array>) {
-      text += Buffer.from(piece).toString(); // No character is longer than a byte.
+      text += Buffer.from(piece).toString(); // Every character is one byte.
       if (wanted.test(text)) break;
     }
     left.abort();
@@ -82,7 +85,7 @@ describe("a watch", () => {
     readonly value: number;
   }
 
-  test("that is cut off before its first event goes on without a gap, and without a double", async () => {
+  test("that is cut off before its first event resumes without gaps or repetitions", async () => {
     await put("gap", 0);
     const first = await heard("/v1/maps/gap/watch", /^id: .*\n\n/m);
     expect(first.values).toEqual([]);
@@ -94,7 +97,7 @@ describe("a watch", () => {
     expect(third).toEqual({ values: [], id: second.id });
   });
 
-  test("that is to begin somewhere says so before the first event", async () => {
+  test("with a start revision sends it before the first event", async () => {
     const { body } = await put("from", 1);
     const { revision } = body as { revision: number };
     const first = await heard(`/v1/maps/from/watch?after=${revision}`, /^id: .*\n\n/m);
@@ -107,22 +110,22 @@ describe("a watch", () => {
   test.each([
     ["afer=0", "expected afer to be absent, got 0"],
     ["after=-1", 'expected after to be a whole number of 0 or more, got "-1"'],
-    ["key=a&prefix=b", 'expected prefix to be absent beside key, got "b"'],
-  ])("is not begun with what it does not know: %s", async (query, error) => {
+    ["key=a&prefix=b", 'expected prefix to be absent when key is set, got "b"'],
+  ])("is rejected with invalid parameters: %s", async (query, error) => {
     const { status, body } = await ask(`/v1/maps/m/watch?${query}`);
     expect(status).toBe(400);
     expect(body.error).toContain(error.replace(/got 0$/, ""));
   });
 });
 
-test.each(["5", "5.", "a.1", "5.1.1"])("a watch does not go on from what is no event's id: %s", async (id) => {
+test.each(["5", "5.", "a.1", "5.1.1"])("a watch rejects an invalid event id: %s", async (id) => {
   expect(await ask("/v1/maps/m/watch", { headers: { "last-event-id": id } })).toMatchObject({
     status: 400,
     body: { error: `expected Last-Event-ID to be the id of an event, such as 12.1, got "${id}"` },
   });
 });
 
-test("a web page may say where its watch goes on", async () => {
+test("a web page may send the last id of its watch", async () => {
   const origins = ["https://console.example"];
   const open = await memberWithClients({ origins });
   const { headers } = await fetch(`${open.url}/v1/maps/m/watch`, {
@@ -133,8 +136,8 @@ test("a web page may say where its watch goes on", async () => {
   await done(open);
 });
 
-describe("what is refused", () => {
-  test("names what was expected", async () => {
+describe("errors", () => {
+  test("name the expected value", async () => {
     const put = await ask("/v1/maps/m/keys/k", { method: "PUT", body: "{}" });
     expect(put).toMatchObject({ status: 400, body: { error: "expected value to be JSON data, got undefined" } });
     const body = '{"then":[{"put":{"map":"m","key":"k"}}]}';
@@ -146,44 +149,44 @@ describe("what is refused", () => {
     ['{"id":[-12345678901234567891]}', "-12345678901234567891"],
     [`[${"9".repeat(400)}]`, "9".repeat(40)],
     ['["\\\\",10000000000000001]', "10000000000000001"],
-  ])("is a whole number that would become another: %s", async (value, rounded) => {
+  ])("reject a whole number that would be rounded: %s", async (value, rounded) => {
     const body = `{"value":${value}}`;
     expect(await ask("/v1/maps/m/keys/k", { method: "PUT", body })).toMatchObject({
       status: 400,
-      body: { error: `expected whole numbers that a double holds, got ${rounded}: give it as a text` },
+      body: { error: `expected integers that a double can represent, got ${rounded}: send it as a string` },
     });
   });
 
   test.each([
     ["9007199254740992", 200],
     ["1234567890123456789.5", 200],
-    ["0.12345678901234567", 200], // Its decimals are no number of their own.
+    ["0.12345678901234567", 200], // The decimals are not parsed as a separate number.
     ["1e-12345678901234567", 200],
     ['"9007199254740993"', 200],
     ['"\\"9007199254740993"', 200],
-    ["1e400", 400], // It would be Infinity, which no value is.
+    ["1e400", 400], // It would become Infinity, which is not a JSON value.
     [`${"1".repeat(500_000)}.5`, 400],
-  ])("is no number that is kept, as near as may be, and no text: %s", async (value, status) => {
+  ])("accept other numbers and texts, but not infinite numbers: %s", async (value, status) => {
     const body = `{"value":${value}}`;
     expect((await ask("/v1/maps/m/keys/k", { method: "PUT", body })).status).toBe(status);
   });
 
-  test("is a body that is not UTF-8", async () => {
+  test("reject a body that is not UTF-8", async () => {
     const body = Buffer.from('{"value":"\xff\xfe"}', "latin1");
     expect(await ask("/v1/maps/m/keys/k", { method: "PUT", body })).toMatchObject({
       status: 400,
-      body: { error: "expected the body to be UTF-8, and it is not" },
+      body: { error: "expected the body to be valid UTF-8" },
     });
   });
 
   test.each([
-    ["/v1/maps/m/keys/%FF", "expected UTF-8 behind each % of the address, got %FF"],
-    ["/v1/maps/m?prefix=%FF", "expected UTF-8 behind each % of the address, got %FF"],
-    ["/v1/maps/%2e/watch", 'expected no name that is "." or ".."'],
-    ["/v1/maps/m/keys/%2E.", 'expected no name that is "." or ".."'],
-    ["/v1/maps/m/keys/..", 'expected no name that is "." or ".."'],
-  ])("is an address that would be read as another: %s", async (page, error) => {
-    // As it stands: fetch takes such a step itself.
+    ["/v1/maps/m/keys/%FF", "expected percent-encoded UTF-8 in the URL, got %FF"],
+    ["/v1/maps/m?prefix=%FF", "expected percent-encoded UTF-8 in the URL, got %FF"],
+    ["/v1/maps/%2e/watch", 'expected a name other than "." or ".."'],
+    ["/v1/maps/m/keys/%2E.", 'expected a name other than "." or ".."'],
+    ["/v1/maps/m/keys/..", 'expected a name other than "." or ".."'],
+  ])("reject an address that would be parsed differently: %s", async (page, error) => {
+    // `fetch` would resolve `.` and `..` itself.
     const text = await new Promise<string>((resolve, reject) => {
       const { hostname, port } = new URL(serving.url);
       request({ hostname, port, path: page }, (answer) => {
@@ -197,7 +200,7 @@ describe("what is refused", () => {
     expect(JSON.parse(text.slice(4)).error).toContain(error);
   });
 
-  test("is told of the form that was meant", async () => {
+  test("describe the expected form", async () => {
     const add = (body: object) => ask("/v1/counters/c", { method: "POST", body: JSON.stringify(body) });
     expect((await add({ add: 1.5 })).body.error).toBe("expected add to be a whole number, got 1.5");
     expect((await add({ add: 1, sett: 2 })).body.error).toBe("expected sett to be absent, got 2");
@@ -209,19 +212,19 @@ describe("what is refused", () => {
     );
   });
 
-  test("is an unknown field, and a body that is not an object", async () => {
+  test("reject an unknown field, and a body that is not an object", async () => {
     const lock = (body: string) => ask("/v1/locks/l", { method: "POST", body });
     expect((await lock('{"algorithm":"bully"}')).body.error).toContain("expected algorithm to be absent");
     expect((await lock("[]")).body.error).toContain("expected the body to be an object, got []");
     expect((await lock("null")).body.error).toContain("expected the body to be an object, got null");
   });
 
-  test("is a page that there is not, which is no key that is absent", async () => {
+  test("distinguish an unknown page from an absent key", async () => {
     expect(await ask("/v1/nothing")).toMatchObject({ status: 404, body: { code: "no-page" } });
     expect(await ask("/v1/maps/m/keys/nothing")).toMatchObject({ status: 404, body: { code: "absent" } });
   });
 
-  test("is a page that there is not, with any role, and no token is refused for how its scheme is written", async () => {
+  test("report an unknown page for any role, and accept any spelling of the token's scheme", async () => {
     const roles = writeRoles(path(serving.folder, "roles.json"), { read: "read" });
     const guarded = await memberWithClients({ roles });
     for (const scheme of ["Bearer", "bearer"]) {
@@ -233,7 +236,7 @@ describe("what is refused", () => {
     await done(guarded);
   });
 
-  test("is described: every page with its errors, and what is known of a call", async () => {
+  test("are described for every page, with the phases of calls", async () => {
     const { body } = await ask("/openapi.json");
     const paths = body.paths as Record<string, Record<string, { responses: Record<string, unknown> }>>;
     const statuses = (page: string, method: string) => Object.keys(paths[page]?.[method]?.responses ?? {}).map(Number);

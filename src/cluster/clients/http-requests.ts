@@ -1,4 +1,7 @@
-/** What may be asked over HTTP: each request with its shape, who may ask it, and what it does. openapi.ts describes the same table. */
+/**
+ * The HTTP requests about elections, locks and shared state: each request's shape, required role and action. openapi.ts
+ * describes the same table.
+ */
 import { z } from "zod";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import type { ClusterMembers } from "../services/cluster-api.ts";
@@ -9,7 +12,6 @@ import { forCallers } from "./own-names.ts";
 import { MAX_REQUEST_MS, timeoutMs } from "./request-timeout.ts";
 import { jsonValue, performed, transactionShape } from "./transaction-request.ts";
 
-/** What requests are done with. */
 export interface Served {
   readonly state: SharedState;
   readonly members: ClusterMembers;
@@ -18,35 +20,43 @@ export interface Served {
   clients(): number;
 }
 
+/** One kind of request. */
 export interface HttpRequest {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
-  /** As in OpenAPI: `{name}` is a parameter. */
+  /** The path in OpenAPI notation. `{name}` is a parameter. */
   readonly path: string;
   readonly id: string;
   readonly summary: string;
   readonly role: Role;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
-  /** Whether its body may be long, as values are. */
+  /** Whether the request's body may be as long as a value in shared state. */
   readonly hasValues?: true;
   readonly answer: z.ZodType;
-  /** What the answer is; JSON if not said. */
+  /** The media type of the response. Default: JSON. */
   readonly media?: string;
-  /** What else it is answered with, and when. */
+  /** Other statuses, with their meanings. */
   readonly otherwise?: Readonly<Record<number, string>>;
-  /** @returns an answer, one with another status, or with `media` bytes. */
+  /**
+   * Handles the request.
+   * @returns a JSON response, a different status, or bytes if `media` is set
+   */
   answered(served: Served, given: Given): Promise<object | Other | AsyncIterable<Uint8Array>>;
 }
 
-/** Parsed by the request's own shapes. `query` and `body` have a `signal` as well, aborted when the caller goes: calls take them as options. */
+/**
+ * A request, parsed according to its shapes. `query` and `body` also have a `signal`, which is aborted when the caller
+ * disconnects, so they can be passed as call options.
+ */
 export interface Given {
   readonly params: Readonly<Record<string, string>>;
-  // biome-ignore lint/suspicious/noExplicitAny: parsed by the request's shape, which stands beside what reads it
+  // biome-ignore lint/suspicious/noExplicitAny: parsed by the request's shape, which is defined next to its reader
   readonly query: any;
   // biome-ignore lint/suspicious/noExplicitAny: see above
   readonly body: any;
 }
 
+/** A result that is neither 200 nor an error, such as 404. */
 export class Other {
   constructor(
     readonly status: 404 | 409,
@@ -56,14 +66,14 @@ export class Other {
 
 const whole = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
 const integer = z.number("a whole number").int("a whole number");
-/** In a URL. */
+/** A number in a URL. */
 export const number = z
   .string()
   .regex(/^\d{1,15}$/, "a whole number of 0 or more")
   .transform(Number);
-const revision = whole.describe("grows from change to change, over all keys and maps");
+const revision = whole.describe("increases with every change, across all keys and maps");
 const value = jsonValue.describe(`JSON data of at most ${limits.valueBytes} bytes`);
-const text = z.string("a text");
+const text = z.string("a string");
 export const ofQuery = number
   .refine((ms) => ms <= MAX_REQUEST_MS, `milliseconds, at most ${MAX_REQUEST_MS}, which is 10 minutes`)
   .optional()
@@ -75,16 +85,17 @@ export const change = z.union([
   z.object({ type: z.literal("delete"), key: z.string(), revision }),
 ]);
 
-/** A member that has just come is up to date by then, unless there is no majority. */
+/** How long a status request waits. If there is a majority, a member that has just joined is up to date by then. */
 const STATUS_WAIT_MS = 1_000;
 
+/** All HTTP requests about elections, locks and shared state. */
 export const httpRequests: readonly HttpRequest[] = [
   {
     method: "GET",
     path: "/v1/status",
     id: "status",
     summary:
-      "How the log stands at this member. leader is null where it knows none, revision until it has once been up to date.",
+      "The state of the log at this member. leader is null if the member knows of none; revision is null until the member has caught up once.",
     role: "read",
     answer: z.object({
       member: whole,
@@ -105,14 +116,14 @@ export const httpRequests: readonly HttpRequest[] = [
     method: "GET",
     path: "/v1/maps/{map}/keys/{key}",
     id: "get",
-    summary: "What stands under a key.",
+    summary: "Reads a key.",
     role: "read",
     query: z.strictObject({ timeoutMs: ofQuery }),
     answer: entry,
-    otherwise: { 404: "Nothing stands there." },
+    otherwise: { 404: "The key does not exist." },
     async answered({ state }, { params: { map = "", key = "" }, query }) {
       const found = await state.map(map).entry(key, query);
-      return found ?? new Other(404, { error: `nothing stands under "${key}" in the map "${map}"`, code: "absent" });
+      return found ?? new Other(404, { error: `the map "${map}" has no key "${key}"`, code: "absent" });
     },
   },
   {
@@ -120,12 +131,12 @@ export const httpRequests: readonly HttpRequest[] = [
     path: "/v1/maps/{map}/keys/{key}",
     id: "put",
     summary:
-      "Puts a value under a key; with ifRevision only if it was last put at that revision, 0: if nothing stands there.",
+      "Writes a key. With ifRevision, writes it only if the key was last written at that revision; 0 means that the key must not exist.",
     role: "write",
     body: z.strictObject({ value, ifRevision: whole.optional(), timeoutMs }, "an object"),
     hasValues: true,
     answer: z.object({ revision }),
-    otherwise: { 409: "Something else stands there." },
+    otherwise: { 409: "The key was last written at a different revision." },
     async answered({ state }, { params: { map = "", key = "" }, body: { value: given, ifRevision, ...options } }) {
       const to = state.map(map);
       if (ifRevision === undefined) return { revision: await to.put(key, given, options) };
@@ -137,7 +148,7 @@ export const httpRequests: readonly HttpRequest[] = [
     method: "DELETE",
     path: "/v1/maps/{map}/keys/{key}",
     id: "delete",
-    summary: "Deletes a key; with ifRevision only if it was last put at that revision.",
+    summary: "Deletes a key. With ifRevision, deletes it only if the key was last written at that revision.",
     role: "write",
     query: z.strictObject({ ifRevision: number.optional(), timeoutMs: ofQuery }),
     answer: z.object({ deleted: z.boolean() }),
@@ -149,13 +160,13 @@ export const httpRequests: readonly HttpRequest[] = [
     method: "GET",
     path: "/v1/maps/{map}",
     id: "range",
-    summary: "Entries in the order of their keys, all as of one revision.",
+    summary: "Returns entries in key order, all as of the same revision.",
     role: "read",
     query: z.strictObject({
-      from: text.optional().describe("keys from this one on"),
-      to: text.optional().describe("keys before this one"),
+      from: text.optional().describe("first key, inclusive"),
+      to: text.optional().describe("end of the key range, exclusive"),
       prefix: text.optional(),
-      limit: number.optional().describe(`at most, and by default, ${limits.range}`),
+      limit: number.optional().describe(`default and maximum: ${limits.range}`),
       timeoutMs: ofQuery,
     }),
     answer: z.object({ entries: z.array(entry), revision, more: z.boolean() }),
@@ -165,7 +176,7 @@ export const httpRequests: readonly HttpRequest[] = [
     method: "POST",
     path: "/v1/transactions",
     id: "transaction",
-    summary: "All of `then` if all of `if` holds, otherwise all of `else`: at one moment, or not at all.",
+    summary: "Atomically runs all steps in `then` if every comparison in `if` is true, or else all steps in `else`.",
     role: "write",
     body: transactionShape,
     hasValues: true,
@@ -180,7 +191,7 @@ export const httpRequests: readonly HttpRequest[] = [
     method: "GET",
     path: "/v1/counters/{counter}",
     id: "count",
-    summary: "A counter's value.",
+    summary: "Returns a counter's value.",
     role: "read",
     query: z.strictObject({ timeoutMs: ofQuery }),
     answer: z.object({ value: integer }),
@@ -192,14 +203,14 @@ export const httpRequests: readonly HttpRequest[] = [
     method: "POST",
     path: "/v1/counters/{counter}",
     id: "add",
-    summary: "Adds to a counter, or sets it.",
+    summary: "Adds to a counter or sets its value.",
     role: "write",
     body: z.union(
       [z.strictObject({ add: integer, timeoutMs }), z.strictObject({ set: integer, timeoutMs })],
       "an object with add or set",
     ),
     answer: z.object({ value: integer }),
-    otherwise: { 422: "It would leave the safe integers." },
+    otherwise: { 422: "The result would be outside the range of safe integers." },
     async answered({ state }, { params: { counter: name = "" }, body: { add, set, ...options } }) {
       const counter = state.counter(name);
       if (set === undefined) return { value: await counter.add(add, options) };
@@ -210,4 +221,4 @@ export const httpRequests: readonly HttpRequest[] = [
 ];
 
 const changedMeanwhile = (key: string, ifRevision: number): Other =>
-  new Other(409, { error: `"${key}" was not last put at revision ${ifRevision}`, code: "changed" });
+  new Other(409, { error: `"${key}" was not last written at revision ${ifRevision}`, code: "changed" });

@@ -1,4 +1,4 @@
-/** Where a member of `join()` serves clients that are no members. */
+/** Lets a member started with `join()` serve clients (processes that are not members). */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { FIRST_CLIENT } from "../../protocols/service/coordination-service/operations.ts";
@@ -15,6 +15,7 @@ import type { ClientDoor } from "./client-door.ts";
 import type { ClientServer } from "./client-server.ts";
 import { socketUrl } from "./endpoints.ts";
 
+/** The parts of a member that its client server uses. */
 export interface ClientsOfMember {
   readonly id: NodeId;
   readonly cluster: string;
@@ -27,9 +28,9 @@ export interface ClientsOfMember {
 }
 
 interface Place {
-  /** By which clients reach it; null: by where it listens. */
+  /** The URL at which clients reach the member. Null if it is the address that the member listens on. */
   readonly url: string | null;
-  /** Of that, where it listens on all interfaces. */
+  /** The host to use in that URL if the member listens on all interfaces. */
   readonly host: string;
   readonly origins: readonly string[];
   readonly address: HostPort;
@@ -38,7 +39,8 @@ interface Place {
 }
 
 /**
- * Off loopback a stranger could ask: so there must be roles, and TLS unless that is switched off by name.
+ * Returns the address at which the member serves clients, or null if it does not serve any. If that is not a loopback
+ * address, any program on the network could call, so roles are required, and so is TLS unless it is explicitly off.
  * @throws UsageError that names the field
  */
 export function clientPlaceOf({ id, clients, dataDir, members }: JoinOptions): Place | null {
@@ -50,22 +52,25 @@ export function clientPlaceOf({ id, clients, dataDir, members }: JoinOptions): P
   if (address === null) throw refusal(unexpected(name, "host:port", listen));
   if (dataDir === undefined)
     throw refusal(
-      `${unexpected("clients", "absent without a dataDir", listen)}: what clients share is kept in journals`,
+      `${unexpected("clients", "absent without a dataDir", listen)}: shared state is stored in a journal, so set dataDir`,
     );
   if (Object.keys(members).some((id) => Number(id) >= FIRST_CLIENT))
-    throw refusal(`expected the ids of members to be below ${FIRST_CLIENT}, as clients have numbers from there on`);
+    throw refusal(`expected member ids below ${FIRST_CLIENT}, because higher numbers are reserved for clients`);
   if (url !== null) socketUrl(url, "clients.url");
   const own = parseHostPort(members[id] ?? "")?.host ?? address.host;
   const place = { address, url, host: isWildcard(address.host) ? own : address.host, tls, roles, origins };
   if (isLoopback(address.host)) return place;
-  const off = `${unexpected(name, "a loopback address", formatHostPort(address))}: to serve a network, give clients`;
-  if (roles === null) throw refusal(`${off}: { listen, roles }, a file that says who may do what`);
+  const off = `${unexpected(name, "a loopback address", formatHostPort(address))}: to serve a network, set clients`;
+  if (roles === null) throw refusal(`${off}: { listen, roles }, with a roles file`);
   if (tls === undefined)
-    throw refusal(`${off}: { listen, roles, tls: { cert, key } }, or tls: "off" where the network is trusted`);
+    throw refusal(`${off}: { listen, roles, tls: { cert, key } }, or tls: "off" on a trusted network`);
   return place;
 }
 
-/** What serves is loaded where there is something to serve. @throws EnvironmentError if it cannot listen, or read a file */
+/**
+ * Loads the server modules only if they are used.
+ * @throws EnvironmentError if the server cannot listen or a file cannot be read
+ */
 export async function serveClientsOf(
   { address, url, host, tls, roles, origins }: Place,
   { id, cluster, state, members, door, sessions, counts, log }: ClientsOfMember,

@@ -1,11 +1,11 @@
-/** What may be asked over HTTP about the cluster itself: who its members are, that they change, and for a snapshot. */
+/** The HTTP requests about the cluster itself: its members, member changes, and snapshots. */
 import { z } from "zod";
 import { MAX_STEPS } from "../../protocols/service/coordination-service/member-words.ts";
 import { type Given, type HttpRequest, ofQuery, type Served } from "./http-requests.ts";
 import { timeoutMs } from "./request-timeout.ts";
 
 const id = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
-const address = z.string('"host:port"').describe("host:port, where the other members reach it");
+const address = z.string('"host:port"').describe("host:port at which the other members reach it");
 const within = z.strictObject({ timeoutMs }, "an object");
 const query = z.strictObject({ timeoutMs: ofQuery }, "an object");
 const member = z.object({
@@ -20,14 +20,14 @@ const change = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("remove"), id }),
 ]);
 
-/** What changes the members, and answers when it is done. */
+/** Declares a request that changes the members. The response is sent when the change has been committed. */
 const changing = (
   request: Pick<HttpRequest, "method" | "path" | "id" | "summary" | "body">,
   does: (members: Served["members"], given: Given) => Promise<unknown>,
 ): HttpRequest => ({
   role: "admin",
   answer: z.object({}),
-  otherwise: { 404: "There is no such member.", 409: "Another change is under way, or the id is taken." },
+  otherwise: { 404: "No member has this id.", 409: "Another change is in progress, or the id is taken." },
   ...request,
   async answered({ members }, given) {
     await does(members, given);
@@ -35,12 +35,13 @@ const changing = (
   },
 });
 
+/** All HTTP requests about the cluster itself. */
 export const memberRequests: readonly HttpRequest[] = [
   {
     method: "GET",
     path: "/v1/members",
     id: "members",
-    summary: "Who the members are, linearizable.",
+    summary: "Lists the members. The read is linearizable.",
     role: "read",
     query,
     answer: z.object({ members: z.array(member) }),
@@ -51,7 +52,7 @@ export const memberRequests: readonly HttpRequest[] = [
       method: "POST",
       path: "/v1/members",
       id: "addMember",
-      summary: "Puts a member on the list; with replaces another leaves in the same step.",
+      summary: "Adds a member. With replaces, another member leaves in the same step.",
       body: z.strictObject(
         { id, address, learner: z.boolean().optional(), replaces: id.optional(), timeoutMs },
         "an object",
@@ -67,7 +68,7 @@ export const memberRequests: readonly HttpRequest[] = [
       method: "POST",
       path: "/v1/members/changes",
       id: "changeMembers",
-      summary: "Several changes at once, all or none: who votes changes in one step.",
+      summary: "Applies several changes atomically. The set of voters changes in one step.",
       body: z.strictObject(
         { changes: z.array(change, "a list of changes").min(1).max(MAX_STEPS), timeoutMs },
         "an object",
@@ -79,7 +80,7 @@ export const memberRequests: readonly HttpRequest[] = [
     method: "POST",
     path: "/v1/members/settled",
     id: "settled",
-    summary: "Answers once all changes of the members are in effect.",
+    summary: "Returns once all membership changes have taken effect.",
     role: "read",
     body: within,
     answer: z.object({}),
@@ -93,7 +94,7 @@ export const memberRequests: readonly HttpRequest[] = [
       method: "POST",
       path: "/v1/members/{member}/removal",
       id: "removeMember",
-      summary: "Takes a member from the list, for good.",
+      summary: "Removes a member permanently.",
       body: within,
     },
     (members, { params, body }) => members.remove(idIn(params), body),
@@ -103,7 +104,7 @@ export const memberRequests: readonly HttpRequest[] = [
       method: "POST",
       path: "/v1/members/{member}/promotion",
       id: "promoteMember",
-      summary: "A learner is to vote.",
+      summary: "Promotes a learner to a voter.",
       body: within,
     },
     (members, { params, body }) => members.promote(idIn(params), body),
@@ -113,7 +114,7 @@ export const memberRequests: readonly HttpRequest[] = [
       method: "PUT",
       path: "/v1/members/{member}/address",
       id: "moveMember",
-      summary: "A member is at another address.",
+      summary: "Moves a member to another address.",
       body: z.strictObject({ address, timeoutMs }, "an object"),
     },
     (members, { params, body: { address: at, ...call } }) => members.move(idIn(params), at, call),
@@ -123,7 +124,7 @@ export const memberRequests: readonly HttpRequest[] = [
       method: "POST",
       path: "/v1/members/{member}/leadership",
       id: "transfer",
-      summary: "Has a member lead the log. Answers when it does.",
+      summary: "Transfers leadership of the log to a member. Returns when that member leads.",
       body: within,
     },
     (members, { params, body }) => members.transfer(idIn(params), body),
@@ -132,7 +133,7 @@ export const memberRequests: readonly HttpRequest[] = [
     method: "GET",
     path: "/v1/snapshot",
     id: "snapshot",
-    summary: "All that the members share, linearizable: a file from which another cluster can be founded.",
+    summary: "Returns a linearizable snapshot of all shared state. You can create a new cluster from the file.",
     role: "admin",
     query,
     answer: z.string(),
@@ -141,6 +142,6 @@ export const memberRequests: readonly HttpRequest[] = [
   },
 ];
 
-/** What is no number is refused as an id. */
+/** Parses a member id. Invalid text becomes NaN, which is refused as an id. */
 const idIn = ({ member: text = "" }: Readonly<Record<string, string>>): number =>
   /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;

@@ -1,4 +1,7 @@
-/** OpenAPI 3.1 of the HTTP pages, from the same shapes that parse requests. Not `@hono/zod-openapi`: its validators do not bound bodies. */
+/**
+ * Generates the OpenAPI 3.1 description of the HTTP pages from the shapes that parse requests. `@hono/zod-openapi` is
+ * not used, because its validators do not limit the size of bodies.
+ */
 import { z } from "zod";
 import { changeErrors, coordinationErrors, heldErrors, streamErrors } from "./http-errors.ts";
 import { change, type HttpRequest, httpRequests } from "./http-requests.ts";
@@ -19,13 +22,14 @@ const failure = {
     code: { type: "string" },
     phase: {
       type: "string",
-      description: "What is known of a call that had no answer, such as never-sent, or uncertain.",
+      description: "Whether the call may have taken effect: for example, never-sent or uncertain.",
     },
   },
 };
 const failures = (of: Readonly<Record<number, string>>): Record<string, object> =>
   Object.fromEntries(Object.entries(of).map(([status, description]) => [status, { description, ...json(failure) }]));
 
+/** @returns the document for `/openapi.json` */
 export function openApi(version: string): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const request of [...httpRequests, ...memberRequests]) {
@@ -36,9 +40,9 @@ export function openApi(version: string): object {
   return {
     openapi: "3.1.0",
     info: {
-      title: "Coterie: clients that are no members",
+      title: "Coterie: client API",
       version,
-      description: "What the members of a cluster share, over HTTP. Any member answers; reads are linearizable.",
+      description: "A cluster's shared state, over HTTP. Every member can answer requests. Reads are linearizable.",
     },
     paths: { ...paths, ...streams },
     components: { securitySchemes: { token: { type: "http", scheme: "bearer" } } },
@@ -51,7 +55,7 @@ function described(request: HttpRequest): object {
   return {
     operationId: id,
     summary,
-    description: `Takes the role ${role}.`,
+    description: `Requires the role ${role}.`,
     parameters: [...inPath(path), ...inQuery(query)],
     ...(body === undefined ? {} : { requestBody: { required: true, ...json(schema(body, "input")) } }),
     responses: {
@@ -81,10 +85,10 @@ const named = (name: string) => [{ name, in: "path", required: true, schema: tex
 const wish = {
   type: "object",
   properties: {
-    timeoutMs: { type: "integer", description: "Locks only: how long to wait at most." },
+    timeoutMs: { type: "integer", description: "Locks only: maximum time to wait." },
     silenceMs: {
       type: "integer",
-      description: "The caller says at least so often that it lives: PUT /v1/sessions/{session}.",
+      description: "The caller must renew the session within this time: PUT /v1/sessions/{session}.",
     },
   },
 };
@@ -93,17 +97,18 @@ const lines = (description: string) => ({
   ...failures(heldErrors),
 });
 
-/** What goes on for as long as the connection does. */
+/** The description of requests that last as long as their connection. */
 const streams = {
   "/v1/maps/{map}/watch": {
     get: {
       operationId: "watch",
-      summary: "Every change of a map as a server-sent event, in order, without gap.",
-      description: "Takes the role read. Last-Event-ID goes on where an earlier connection ended.",
+      summary: "Every change to a map as a server-sent event, in order and without gaps.",
+      description: "Requires the role read. Last-Event-ID resumes the stream of an earlier connection.",
       parameters: [...named("map"), ...inQuery(watchQuery), { name: "Last-Event-ID", in: "header", schema: text }],
       responses: {
         200: {
-          description: "Events `change`; an event `error`, with the fields of an error, is the last.",
+          description:
+            "`change` events. If the watch fails, the last event is `error`, with the fields of an error response.",
           content: { "text/event-stream": { schema: schema(change, "output") } },
         },
         ...failures(streamErrors),
@@ -113,33 +118,33 @@ const streams = {
   "/v1/locks/{lock}": {
     post: {
       operationId: "lock",
-      summary: "Waits for a lock, and holds it for as long as the connection lasts.",
+      summary: "Waits for a lock, and holds it as long as the connection is open.",
       parameters: named("lock"),
       requestBody: { required: true, ...json(wish) },
-      responses: lines("What happens, a line each: waiting, granted, certain, lost, released, refused."),
+      responses: lines("One event per line: waiting, granted, certain, lost, released, refused."),
     },
   },
   "/v1/elections/{election}": {
     post: {
       operationId: "lead",
-      summary: "Campaigns, and leads for as long as the connection lasts.",
+      summary: "Campaigns, and leads as long as the connection is open.",
       parameters: named("election"),
       requestBody: { required: true, ...json(wish) },
-      responses: lines("What happens, a line each: waiting, granted, certain, lost, released, refused."),
+      responses: lines("One event per line: waiting, granted, certain, lost, released, refused."),
     },
   },
   "/v1/sessions/{session}": {
     put: {
       operationId: "keepAlive",
-      summary: "The caller lives.",
+      summary: "Renews the session.",
       parameters: named("session"),
-      responses: { 200: { description: "Noted." }, ...failures(streamErrors) },
+      responses: { 200: { description: "The session has been renewed." }, ...failures(streamErrors) },
     },
     delete: {
       operationId: "release",
-      summary: "The caller is done: what it held is given back.",
+      summary: "Ends the session, and releases its lock or leadership.",
       parameters: named("session"),
-      responses: { 200: { description: "It has been given back." }, ...failures(streamErrors) },
+      responses: { 200: { description: "The session has ended." }, ...failures(streamErrors) },
     },
   },
 };

@@ -11,7 +11,7 @@ import { performed, readTransaction } from "./transaction-request.ts";
 const put = (map: string) => ({ type: "put", map, key: "1", value: "1", isLeased: false }) as const;
 const compare = { type: "revision", map: ENDPOINTS, key: "1", revision: 0 } as const;
 
-describe("of what members keep for themselves a client", () => {
+describe("reserved names", () => {
   const nothing = { type: "transaction", compare: [], success: [], failure: [] } as const;
   const changes: Operation[] = [
     put(ENDPOINTS),
@@ -20,15 +20,18 @@ describe("of what members keep for themselves a client", () => {
     { ...nothing, compare: [], success: [put(ENDPOINTS)], failure: [] },
     { ...nothing, compare: [], success: [], failure: [put(ENDPOINTS)] },
     { type: "execute", machine: "coterie/etcd", command: "{}" },
-    { type: "set", name: "coterie/clients", to: Number.MAX_SAFE_INTEGER }, // No client would be given a number any more.
+    { type: "set", name: "coterie/clients", to: Number.MAX_SAFE_INTEGER }, // No further client would get an id.
     { type: "enqueue", name: "coterie/queue", value: "1" },
   ];
-  it.each(changes.map((each) => [JSON.stringify(each), each] as const))("does not do %s", (_text, operation) => {
-    expect(isOfClients(operation)).toBe(false);
-    expect(() => forCallers({ submit: never, call: never }).submit(operation, () => true)).toThrow(
-      /expected names to be none that begin with coterie\//,
-    );
-  });
+  it.each(changes.map((each) => [JSON.stringify(each), each] as const))(
+    "cannot be changed by a client: %s",
+    (_text, operation) => {
+      expect(isOfClients(operation)).toBe(false);
+      expect(() => forCallers({ submit: never, call: never }).submit(operation, () => true)).toThrow(
+        /expected names to be ones that do not begin with coterie\//,
+      );
+    },
+  );
 
   const reads: [Query, boolean][] = [
     [{ type: "range", map: ENDPOINTS, from: "", to: null, limit: 1 }, true],
@@ -39,9 +42,9 @@ describe("of what members keep for themselves a client", () => {
     [{ type: "ask", machine: "ledger", question: "{}" }, true],
     [{ type: "get", map: "stock", key: "1" }, true],
   ];
-  it.each(reads)("reads where it is served, and nothing else: %j", (query, may) => expect(mayBeRead(query)).toBe(may));
+  it.each(reads)("are readable only for the map of endpoints: %j", (query, may) => expect(mayBeRead(query)).toBe(may));
 
-  it("may say that it is there", () => {
+  it("may appear in a release, which keeps a session alive", () => {
     expect(isOfClients({ type: "release", name: "coterie/alive", token: 0 })).toBe(true);
     expect(isOfClients(put("stock"))).toBe(true);
   });
@@ -53,9 +56,9 @@ test.each([
   `{"then":[{"put":{"map":"${ENDPOINTS}","key":"66","value":"http://127.0.0.1:17666"}}]}`,
   `{"then":[{"get":{"map":"${ETCD_ENDPOINTS}","key":"1"}}]}`,
   `{"else":[{"delete":{"map":"${ENDPOINTS}","key":"1"}}]}`,
-])("no transaction concerns them: %s", async (request) => {
+])("cannot appear in a transaction: %s", async (request) => {
   const asked = performed({ submit: never, call: never }, readTransaction(JSON.parse(request)));
-  await expect(asked).rejects.toThrow(/names that begin with coterie\/ are kept for the members themselves/);
+  await expect(asked).rejects.toThrow(/to be one that does not begin with coterie\/, which is reserved/);
 });
 
 function never(): never {

@@ -1,9 +1,10 @@
-/** For how long a request over HTTP may wait. */
+/** The `timeoutMs` field of an HTTP request. */
 import { z } from "zod";
 
+/** The maximum `timeoutMs` in a request. */
 export const MAX_REQUEST_MS = 600_000;
 
-/** In a body. */
+/** The field in a request body. */
 export const timeoutMs = z
   .number("a number of milliseconds")
   .positive("a number of milliseconds above 0")

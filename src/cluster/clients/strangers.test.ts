@@ -1,4 +1,4 @@
-/** What one client, or one that is none, can do to the others. */
+/** Checks the effects that one client, or an unauthenticated one, can have on others. */
 
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -26,7 +26,7 @@ afterAll(async () => {
   for (const each of [folder, serving.folder]) rmSync(each, { recursive: true, force: true });
 });
 
-/** A connection that says what it likes, and all that it hears. */
+/** Opens a connection that sends arbitrary messages, and collects all messages that it receives. */
 async function stranger(): Promise<{ socket: WebSocket; heard: { type: string; [field: string]: unknown }[] }> {
   const socket = new WebSocket(`${serving.url.replace("http", "ws")}/v1/client`);
   const heard: { type: string }[] = [];
@@ -47,7 +47,7 @@ async function transact(body: string): Promise<{ status: number; body: unknown }
   return { status: answer.status, body: await answer.json() };
 }
 
-test("no client has the others call at a place of its choice", async () => {
+test("a client cannot redirect other clients", async () => {
   const place = '"map":"coterie/endpoints","key":"66"';
   for (const request of [
     `{"then":[{"put":{${place},"value":"http://127.0.0.1:17666"}}]}`,
@@ -61,7 +61,7 @@ test("no client has the others call at a place of its choice", async () => {
   await client.close();
 });
 
-test("no client keeps others from having numbers, or reads what is the members' own", async () => {
+test("a client cannot exhaust the client ids, or read reserved names", async () => {
   const { socket, heard } = await stranger();
   say(socket, hello("write", null));
   await vi.waitFor(() => expect(heard.map(({ type }) => type)).toContain("welcome"), PATIENCE);
@@ -88,9 +88,10 @@ async function propose(...operations: object[]) {
   say(socket, { type: "propose", sequence: 1, operation: JSON.stringify(operation) });
   return { socket, heard };
 }
-const begin = { type: "begin", ttlMs: 60_000, version: STATE_MACHINE_VERSION }; // Longer than any test needs it, however busy the machine is.
+// This session outlives any test, even on a busy machine.
+const begin = { type: "begin", ttlMs: 60_000, version: STATE_MACHINE_VERSION };
 
-test("one that writes what is no value ends no member that is given it", async () => {
+test("an invalid value written by a client ends no member that receives it", async () => {
   const acquire = { mode: "exclusive", permits: 1, capacity: 1, note: "{" };
   const { socket } = await propose(
     begin,
@@ -101,7 +102,7 @@ test("one that writes what is no value ends no member that is given it", async (
   const { member } = serving;
   const watch = member.election("e").watch();
   const item = await member.queue("q").take();
-  expect(() => item.item).toThrow(/expected a value that another program has written to be JSON, or bytes in base64/);
+  expect(() => item.item).toThrow(/expected a value written by another program to be JSON, or bytes in base64/);
   await item.done();
   await expect(member.map("m").get("bad")).rejects.toThrow(/to be JSON, or bytes/);
   for await (const { leader, metadata } of watch) {
@@ -113,13 +114,13 @@ test("one that writes what is no value ends no member that is given it", async (
   socket.close();
 });
 
-test("no session of a client outlives it for longer than a minute", async () => {
+test("no session outlives its client for longer than a minute", async () => {
   const { socket, heard } = await propose({ ...begin, ttlMs: 3_600_000 });
   await once(socket, "close");
   expect(heard.at(-1)).toMatchObject({ type: "farewell", code: "bad-message" });
 });
 
-test("one that may only read does not pass for another, whose lock it would cost", async () => {
+test("a read-only client cannot take over another's id, and so its lock", async () => {
   const client = await connect({ endpoints: [serving.url], token: "write" });
   const grant = await client.mutex("l").acquire();
   const { socket, heard } = await stranger();
@@ -134,7 +135,7 @@ test("one that may only read does not pass for another, whose lock it would cost
   await client.close();
 });
 
-test("a connection over which nobody says hello is closed, and counted", async () => {
+test("closes and counts a connection without a hello", async () => {
   const refused = async (): Promise<number> =>
     Number(/^coterie_client_refused_total (\d+)$/m.exec(await registry.metrics())?.[1]);
   const before = await refused();
@@ -146,7 +147,7 @@ test("a connection over which nobody says hello is closed, and counted", async (
   expect(await refused()).toBe(before + 1);
 });
 
-test("a client that says nothing is kept for as long as its end answers", async () => {
+test("keeps an idle client as long as its end answers", async () => {
   const { socket } = await stranger();
   const [pinged] = [once(socket, "ping")];
   say(socket, hello("read", null));

@@ -1,4 +1,4 @@
-/** A transaction as it is asked for in JSON: comparisons, and what is done if they hold, or otherwise. */
+/** A transaction as JSON: comparisons, the steps to run if all comparisons are true, and the steps to run otherwise. */
 import { z } from "zod";
 import { UsageError } from "../../core/errors.ts";
 import type { Operation } from "../../protocols/service/coordination-service/operations.ts";
@@ -10,8 +10,8 @@ import type { Service } from "../services/state/service.ts";
 import { parsedValue, textOf } from "../services/state/value-text.ts";
 import { timeoutMs } from "./request-timeout.ts";
 
-const text = z.string("a text");
-/** Of what has been parsed as JSON. */
+const text = z.string("a string");
+/** A value parsed from JSON. */
 export const jsonValue = z.unknown().refine((value) => value !== undefined, "JSON data");
 const revision = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
 
@@ -30,13 +30,14 @@ const steps = z
   .max(limits.transactionKeys, `a list of at most ${limits.transactionKeys}`)
   .default([]);
 
+/** The shape of a transaction. */
 export const transactionShape = z.strictObject(
   {
     if: z
       .array(comparison, "a list")
       .max(limits.transactionKeys, `a list of at most ${limits.transactionKeys}`)
       .default([]),
-    // biome-ignore lint/suspicious/noThenProperty: what is done if it holds
+    // biome-ignore lint/suspicious/noThenProperty: the steps if the comparisons hold
     then: steps,
     else: steps,
     timeoutMs,
@@ -50,7 +51,7 @@ type Step = TransactionRequest["then"][number];
 export interface Performed {
   readonly succeeded: boolean;
   readonly revision: number;
-  /** One for each step that was done; a value where one was read, and found. */
+  /** One result for each executed step. If the step read a value, its result has that value. */
   readonly results: readonly { readonly key: string; readonly value?: unknown; readonly revision?: number }[];
 }
 
@@ -61,7 +62,7 @@ export function readTransaction(given: unknown): TransactionRequest {
   throw new UsageError("bad-request", firstProblem(read.error, given, "the transaction"));
 }
 
-/** @throws UsageError for a name or a key that cannot be, and what calls of shared state throw */
+/** @throws UsageError if a name or key is invalid, and the errors of shared-state calls */
 export async function performed(
   service: Pick<Service, "call" | "submit">,
   request: TransactionRequest & { readonly signal?: AbortSignal },

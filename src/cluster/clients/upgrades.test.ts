@@ -1,4 +1,4 @@
-/** A caller that asks for another protocol, politely or not, costs a member nothing. */
+/** Checks that a caller that requests a protocol upgrade, correctly or not, does not harm a member. */
 
 import { rmSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -22,7 +22,7 @@ const port = (): number => Number(new URL(serving.url).port);
 const upgrade = (page: string, to: string, more = "") =>
   `GET ${page} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: ${to}\r\n${more}\r\n`;
 
-/** All that comes until the connection ends. */
+/** Reads all bytes until the connection ends. */
 function answer(socket: Socket, request: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
@@ -33,7 +33,7 @@ function answer(socket: Socket, request: string): Promise<string> {
   });
 }
 
-test("one that is refused and resets its connection does not end the member", async () => {
+test("a refused caller that resets its connection does not end the member", async () => {
   for (let times = 0; times < 200; times++)
     await new Promise<void>((resolve) => {
       const socket = connect(port(), "127.0.0.1");
@@ -44,7 +44,7 @@ test("one that is refused and resets its connection does not end the member", as
   expect((await fetch(`${serving.url}/v1/status`)).status).toBe(200);
 });
 
-test("one that is refused and does not end its side holds no connection", async () => {
+test("a refused caller that does not close its side keeps no connection", async () => {
   const socket = connect({ port: port(), host: "127.0.0.1", allowHalfOpen: true });
   const gone = new Promise<void>((resolve) => socket.on("close", () => resolve()));
   socket.on("error", () => {});
@@ -52,23 +52,23 @@ test("one that is refused and does not end its side holds no connection", async 
   socket.write(upgrade("/v1/nothing", "websocket"));
   await new Promise((resolve) => socket.on("end", resolve));
   await vi.waitFor(() => {
-    if (!socket.destroyed) socket.write("is anybody there?"); // Where nobody is it is answered with a reset.
+    if (!socket.destroyed) socket.write("hello?"); // A closed connection answers with a reset.
     expect(socket.destroyed).toBe(true);
   }, PATIENCE);
   await gone;
 });
 
-test("HTTP/2, which Java and curl ask for first, is not spoken, and the request is answered all the same", async () => {
+test("answers a first request that asks for HTTP/2, as Java and curl do, in HTTP/1.1", async () => {
   const got = await answer(
     connect(port(), "127.0.0.1"),
     upgrade("/v1/status", "h2c", "http2-settings: AAMAAABk\r\nx: é\r\n") + closing,
   );
-  expect(got.match(/HTTP\/1\.1 200 OK\r\n/g)).toHaveLength(2); // What came behind it is answered as well.
+  expect(got.match(/HTTP\/1\.1 200 OK\r\n/g)).toHaveLength(2); // The pipelined request is answered too.
   expect(got).toContain('"cluster":');
 });
 const closing = "GET /v1/status HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n";
 
-test("a body that comes with it, and behind it, is read", async () => {
+test("reads a body that comes with the request, and after it", async () => {
   const socket = connect(port(), "127.0.0.1");
   const body = JSON.stringify({ value: "é".repeat(50_000) });
   const length = Buffer.byteLength(body);
@@ -84,7 +84,7 @@ test("a body that comes with it, and behind it, is read", async () => {
   expect(await stands.json()).toMatchObject({ value: "é".repeat(50_000) });
 });
 
-test("so it is over TLS", async () => {
+test("does so over TLS", async () => {
   const made = await authority("clients");
   const { cert, key } = await made.issue("localhost");
   const file = (name: string, text: string): string => {

@@ -1,4 +1,4 @@
-/** Of this package. */
+/** This package's version. */
 import { readFileSync } from "node:fs";
 
 export const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as {

@@ -1,4 +1,4 @@
-/** A watch over HTTP, as server-sent events: a reader that comes again with the id that it had last misses nothing. */
+/** Serves a watch over HTTP, as server-sent events. A reader that reconnects with the last id misses no change. */
 import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
 import { z } from "zod";
@@ -9,27 +9,33 @@ import { httpError } from "./http-errors.ts";
 import { number } from "./http-requests.ts";
 
 const MAX_WATCHES = 1_000;
-/** How often a watch that has nothing to tell says that it is there. */
+/** The interval at which an idle watch sends a comment as a sign of life. */
 const COMMENT_EVERY_MS = 15_000;
 
 export const watchQuery = z.strictObject({
-  after: number.optional().describe("changes behind this revision; by default, those to come"),
-  key: z.string().optional().describe("changes of this key only"),
-  prefix: z.string().optional().describe("changes of keys that begin so"),
+  after: number.optional().describe("return changes after this revision; default: only new changes"),
+  key: z.string().optional().describe("only changes to this key"),
+  prefix: z.string().optional().describe("only changes to keys with this prefix"),
 });
 
-/** One change may be one of several of its revision: an event's id says which, so that a reader goes on behind it. */
+/**
+ * Streams the changes. Several changes may share a revision, so an event's id also contains the position of the change
+ * within the revision. A reader can then resume right after that change.
+ */
 export function watch(
   c: Context,
   state: SharedState,
   { after: asked, key, prefix }: z.infer<typeof watchQuery>,
   watches: Set<AbortController>,
 ): Response {
-  if (c.req.method === "HEAD") return c.body(null); // Nobody would read the stream, nor end it.
+  if (c.req.method === "HEAD") return c.body(null); // A HEAD request would never read or end the stream.
   if (key !== undefined && prefix !== undefined)
-    throw new UsageError("bad-request", unexpected("prefix", "absent beside key", prefix));
+    throw new UsageError("bad-request", unexpected("prefix", "absent when key is set", prefix));
   if (watches.size >= MAX_WATCHES)
-    throw new EnvironmentError("too-many-watches", `${MAX_WATCHES} watch here, and no more may`);
+    throw new EnvironmentError(
+      "too-many-watches",
+      `this member already serves ${MAX_WATCHES} watches, which is the maximum`,
+    );
   const seen = c.req.header("last-event-id");
   const [last, at, place] = /^(\d{1,15})\.(\d{1,6})$/.exec(seen ?? "") ?? [];
   if (seen !== undefined && last === undefined)
@@ -50,10 +56,11 @@ export function watch(
     const alive = setInterval(() => void out.write(": here\n\n"), COMMENT_EVERY_MS);
     try {
       await out.write(": here\n\n");
-      // By the standard an id without data is kept, and no event: a reader that is cut off before its first event goes on from here.
+      // Send an id without data: EventSource stores it but dispatches no event. If it disconnects before its first
+      // event, it resumes from this revision.
       void Promise.resolve(begins).then(
         (revision) => out.write(`id: ${last ?? `${revision + 1}.0`}\n\n`),
-        () => {}, // The watch says why.
+        () => {}, // The watch itself reports the error.
       );
       await tell(changes, Number(place ?? 0), (event) => out.writeSSE(event));
     } catch (error) {

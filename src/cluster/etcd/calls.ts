@@ -1,4 +1,4 @@
-/** Calls of etcd's KV service, between the words of its wire and those of the keyspace. */
+/** Converts calls to etcd's KV service between the wire format and the keyspace. */
 import type {
   Compare,
   CompareResult,
@@ -37,7 +37,7 @@ const compared = ["version", "create", "mod", "value", "lease"] as const;
 
 export type Header = ValueOf<typeof responseHeader>;
 
-/** @throws EtcdError for an order that there is none of */
+/** @throws EtcdError if the requested sort order is unknown */
 export function rangeOf(request: ValueOf<typeof rangeRequest>): RangeRequest {
   const order = orders[request.sort_order];
   const target = targets[request.sort_target];
@@ -59,9 +59,13 @@ export function rangeOf(request: ValueOf<typeof rangeRequest>): RangeRequest {
   };
 }
 
-/** etcd takes what is less than nothing for nothing. What no number holds exactly is beyond any revision. */
+/**
+ * Clamps a number. etcd treats negative numbers as 0. Numbers too large to be exact become a value higher than any
+ * revision.
+ */
 export const atLeastZero = (value: number): number => Math.min(Math.max(0, value), Number.MAX_SAFE_INTEGER);
 
+/** Converts a put request to a keyspace command. */
 export const putOf = (request: ValueOf<typeof putRequest>): PutRequest => ({
   type: "put",
   key: request.key,
@@ -72,6 +76,7 @@ export const putOf = (request: ValueOf<typeof putRequest>): PutRequest => ({
   ignoreLease: request.ignore_lease,
 });
 
+/** Converts a delete request to a keyspace command. */
 export const deleteOf = (request: ValueOf<typeof deleteRangeRequest>): DeleteRequest => ({
   type: "delete",
   key: request.key,
@@ -79,6 +84,7 @@ export const deleteOf = (request: ValueOf<typeof deleteRangeRequest>): DeleteReq
   prev: request.prev_kv,
 });
 
+/** Converts a transaction to a keyspace command. */
 export const txnOf = ({ compare, success, failure }: WireTxn): TxnRequest => ({
   type: "txn",
   compare: compare.map(compareOf),
@@ -106,6 +112,7 @@ function compareOf(wire: ValueOf<typeof compareMessage>): Compare {
   return { ...of, type, number: atLeastZero(numbers[type]) };
 }
 
+/** Converts a key and its value to the wire format. */
 export const wireKeyValue = (entry: KeyValue): ValueOf<typeof keyValue> => ({
   key: entry.key,
   create_revision: entry.create,
@@ -117,7 +124,10 @@ export const wireKeyValue = (entry: KeyValue): ValueOf<typeof keyValue> => ({
 
 type Wire<M> = Partial<ValueOf<M>>;
 
-/** @param header which only the outermost response has whole. */
+/**
+ * Converts a response to the wire format.
+ * @param header complete only in the outermost response
+ */
 export function wireResponse(
   response: ResponseOp,
   header: Partial<Header>,

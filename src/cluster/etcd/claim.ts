@@ -1,6 +1,6 @@
 /**
- * Keys under a prefix, each with the lease of who wants to be first: first is the one that was created first. etcd's locks and elections
- * are such keys, whether its client libraries or a member make them.
+ * Queues of keys under a prefix. Each key is bound to its owner's lease, and the oldest key wins. etcd's locks and
+ * elections consist of such keys, created by client libraries or by a member.
  */
 import { NO_LEASE } from "../../protocols/service/keyspace/versions.ts";
 import type {
@@ -14,16 +14,17 @@ import { EtcdError } from "./errors.ts";
 import type { KeyspaceClient } from "./keyspace-client.ts";
 import { newLease } from "./new-lease.ts";
 
-/** Of who says nothing of a lease: it is not renewed. */
+/** The TTL for callers that pass no lease. Their lease is not renewed. */
 const SESSION_S = 60;
 
+/** The key of a caller that holds the lock or waits for it. */
 export interface Claim extends Pick<KeyValue, "key" | "create" | "value"> {
   readonly prefix: string;
   readonly lease: LeaseId;
   readonly revision: number;
 }
 
-/** A name, and what stands behind it: the prefix ends with a slash, and what comes after that is its end. */
+/** Returns the range of keys under a name. The prefix ends with a slash, and `0` is the next character. */
 export const under = (name: string): Interval => ({ key: `${name}/`, end: `${name}0` });
 
 const everything: Omit<RangeRequest, "key" | "end"> = {
@@ -40,6 +41,7 @@ const everything: Omit<RangeRequest, "key" | "end"> = {
   maxCreate: 0,
 };
 
+/** Returns a put that is bound to a lease. */
 export const putWith = (key: string, value: string, lease: LeaseId): PutRequest => ({
   type: "put",
   key,
@@ -50,7 +52,7 @@ export const putWith = (key: string, value: string, lease: LeaseId): PutRequest 
   ignoreLease: false,
 });
 
-/** The key that was created first under a name. */
+/** Returns the oldest key under a name. */
 export async function firstUnder(
   keyspace: KeyspaceClient,
   name: string,
@@ -65,7 +67,10 @@ export async function firstUnder(
   return { first: kvs[0] ?? null, revision };
 }
 
-/** The key of this lease under a name, new or as it stands. @throws EtcdError where there is no such lease */
+/**
+ * Creates this lease's key under a name, or returns the existing one.
+ * @throws EtcdError if the lease does not exist
+ */
 export async function claim(keyspace: KeyspaceClient, name: string, given: LeaseId, value: string): Promise<Claim> {
   const lease = given === NO_LEASE ? newLease() : given;
   if (given === NO_LEASE) await keyspace.execute({ type: "grant", lease, ttl: SESSION_S });
@@ -82,7 +87,10 @@ export async function claim(keyspace: KeyspaceClient, name: string, given: Lease
   return { prefix: `${name}/`, key, create, value: stands, lease, revision };
 }
 
-/** Resolves once nothing older stands under the prefix. @throws EtcdError `sessionExpired` if the key is gone; the reason of `signal` */
+/**
+ * Resolves once the prefix has no older key.
+ * @throws EtcdError `sessionExpired` if the key no longer exists; the reason of `signal`
+ */
 export async function untilFirst(
   keyspace: KeyspaceClient,
   { prefix, key, create }: Claim,

@@ -1,4 +1,4 @@
-/** etcd's services Cluster and Maintenance: who the members are, how that is changed, and who leads. */
+/** etcd's services Cluster and Maintenance: the members, member changes, and the leader. */
 import type { NodeId } from "../../core/protocol.ts";
 import { ETCD_ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
 import { parseHostPort } from "../../runtime/host-port.ts";
@@ -12,21 +12,24 @@ import type { KeyspaceClient } from "./keyspace-client.ts";
 import type { HeaderOf } from "./kv-service.ts";
 import * as of from "./messages.ts";
 
+/** The parts of a member that these services use. */
 export interface ClusterParts {
   readonly host: ServiceHost;
   readonly members: ClusterMembers;
   readonly keyspace: KeyspaceClient;
   readonly headerOf: HeaderOf;
-  /** As etcd's clients know it. */
+  /** Returns the id that etcd clients see for the member. */
   idOf(member: NodeId): string;
 }
 
 /**
- * The release of etcd whose API this is. Kubernetes' API server (1.31 and later) sends progress requests to 3.4.31 or later, and serves
- * lists from its cache once it has the answer. It relies on progress that never overtakes the changes before it, and so `watches.ts` has it.
+ * The etcd release whose API is served. Kubernetes' API server (1.31 and later) sends progress requests to servers that
+ * report 3.4.31 or later, and serves lists from its cache after the response. It requires that progress responses never
+ * overtake earlier changes, which `watches.ts` guarantees.
  */
 const API_VERSION = "3.4.31";
 
+/** Returns the methods of the service Cluster. */
 export function clusterService(parts: ClusterParts): Record<string, Method> {
   const { members, idOf } = parts;
   const known = async (id: string): Promise<ClusterMember> => {
@@ -63,16 +66,16 @@ export function clusterService(parts: ClusterParts): Record<string, Method> {
       const { answer } = await parts.host.query({ type: "members" });
       const listed = answer.list?.members.find(({ member }) => member === id);
       if (listed?.wish !== "learner") throw new EtcdError("notLearner");
-      if (listed.journal === "") throw new EtcdError("learnerNotReady"); // It has never been started.
+      if (listed.journal === "") throw new EtcdError("learnerNotReady"); // The member has never been started.
       return changed(() => members.promote(id));
     }),
   };
 }
 
-/** etcd knows nobody whose removal is agreed. */
+/** Excludes members whose removal has begun, as etcd does. */
 const staying = (list: readonly ClusterMember[]): ClusterMember[] => list.filter(({ role }) => role !== "leaving");
 
-/** In etcd's words: it does not vote. */
+/** etcd's term for a member that does not vote. */
 const isLearner = ({ role }: Pick<ClusterMember, "role">): boolean => role === "learner" || role === "joining";
 
 interface ListedMembers {
@@ -92,16 +95,17 @@ async function listed({ host, members, keyspace, headerOf, idOf }: ClusterParts)
     ID: idOf(id),
     name: String(id),
     peerURLs: [`http://${address}`],
-    // Without http://, which clients of 3.4 would have for a host name when they call each of them: docs/etcd-api.md.
+    // Omit http://, because 3.4 clients mistake it for a host name when they contact each member; see
+    // docs/guide/etcd-api.md.
     clientURLs: [urls.get(String(id))?.replace("http://", "") ?? []].flat(),
     isLearner: isLearner({ role }),
   }));
-  // As etcd lists them.
+  // etcd sorts the members in the same way.
   const byId = shown.sort((a, b) => (BigInt(a.ID) < BigInt(b.ID) ? -1 : 1));
   return { header: headerOf(revision), members: byId };
 }
 
-/** One that no member has had: ids of members that were removed are not given again. */
+/** Returns an id that no member has ever had. The ids of removed members are never reused. */
 async function nextId(host: ServiceHost, now: readonly ClusterMember[]): Promise<NodeId> {
   const { answer } = await host.query({ type: "members" });
   return Math.max(...now.map(({ id }) => id), ...(answer.list?.removed ?? [])) + 1;
@@ -123,6 +127,7 @@ function inWordsOfEtcd(error: unknown): unknown {
   return code === "change-under-way" ? new EtcdError("unhealthy", { cause: error }) : error;
 }
 
+/** Returns the supported methods of the service Maintenance. */
 export function maintenanceService({ host, members, keyspace, headerOf, idOf }: ClusterParts): Record<string, Method> {
   return {
     MoveLeader: unary(of.moveLeaderRequest, of.headerOnly, async ({ targetID }) => {
@@ -136,7 +141,8 @@ export function maintenanceService({ host, members, keyspace, headerOf, idOf }: 
     Status: unary(of.nothing, of.statusResponse, async () => {
       const [{ revision, bytes }, { revision: index }, list] = await Promise.all([
         keyspace.ask({ type: "size" }),
-        host.query({ type: "members" }), // With the revision of all that members share, which is all that the log has done.
+        // Any linearizable query returns the revision of all shared state, which is reported as the Raft index.
+        host.query({ type: "members" }),
         members.members(),
       ]);
       return {

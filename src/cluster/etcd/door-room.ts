@@ -1,21 +1,23 @@
-/** What etcd's clients may have under way at a member, all of them together. What is turned away is counted, and said once in the log. */
+/**
+ * Limits the pending calls from etcd clients at a member. Refused calls are counted, and each reason is logged once.
+ */
 import type { Log } from "../../runtime/log.ts";
 import { count, type EtcdCounts } from "../../runtime/metrics.ts";
 import { EtcdError } from "./errors.ts";
 
 export interface DoorLimits {
   readonly connections: number;
-  /** Streams among them; from when a call begins until its answer has been read. */
+  /** The maximum number of pending calls, including streams. A call is pending until its response has been read. */
   readonly calls: number;
-  /** Of answers to calls that are no streams, until they have been read. */
+  /** The maximum number of unread response bytes, excluding streams. */
   readonly unreadBytes: number;
 }
 
 const doorLimits: DoorLimits = { connections: 1_000, calls: 4_096, unreadBytes: 64 * 1_048_576 };
 
-/** Of one call. */
+/** The slot that one call occupies. */
 export interface Place {
-  /** Its answer waits until it has been read. */
+  /** Counts the response's bytes until it has been read. */
   hold(bytes: number): void;
   leave(): void;
 }
@@ -36,7 +38,7 @@ export class DoorRoom {
   enter(call: string): Place {
     count(this.counts.calls, call);
     const { calls, unreadBytes } = this.limits;
-    if (this.counts.open >= calls) throw this.#full(`${calls} calls are under way`);
+    if (this.counts.open >= calls) throw this.#full(`${calls} calls are in progress`);
     if (this.#unread >= unreadBytes) throw this.#full(`${unreadBytes} bytes of answers have not been read`);
     this.counts.open += 1;
     let held = 0;
@@ -56,23 +58,22 @@ export class DoorRoom {
     };
   }
 
-  /** Of a call that was answered with an error. */
   fail(error: unknown): void {
     count(this.counts.refused, error instanceof EtcdError ? error.label : "other");
   }
 
   malformed(call: string, error: unknown): void {
     count(this.counts.refused, "malformed");
-    this.#say("malformed", `a call of ${call} could not be read: ${error instanceof Error ? error.message : error}`);
+    this.#say("malformed", `a call to ${call} could not be decoded: ${error instanceof Error ? error.message : error}`);
   }
 
   noConnection(): void {
     count(this.counts.refused, "too-many-connections");
-    this.#say("too-many-connections", `${this.limits.connections} connections are open, and no more may be`);
+    this.#say("too-many-connections", `${this.limits.connections} connections are open, which is the maximum`);
   }
 
   #full(what: string): EtcdError {
-    this.#say("too-many-requests", `${what}, and no more may be: calls are refused`);
+    this.#say("too-many-requests", `${what}, which is the maximum: further calls are rejected`);
     return new EtcdError("tooManyRequests");
   }
 

@@ -1,7 +1,7 @@
-/** What etcd refuses, with the codes of gRPC and the texts by which its clients know why: rpctypes/error.go of etcd 3.4 and 3.5. */
+/** etcd's errors, with gRPC codes and the texts that its clients match, from rpctypes/error.go in etcd 3.4 and 3.5. */
 import type { KeyspaceErrorCode } from "../../protocols/service/keyspace/vocabulary.ts";
 
-/** Codes of gRPC. What has the first of them is said by libraries of etcd's, in words without its prefix. */
+/** gRPC codes. Errors with the code UNKNOWN come from etcd's libraries, and their texts have no prefix. */
 const UNKNOWN = 2;
 const INVALID_ARGUMENT = 3;
 const NOT_FOUND = 5;
@@ -46,18 +46,20 @@ const known = {
   timedOut: [UNAVAILABLE, "request timed out"],
 } as const satisfies Record<KeyspaceErrorCode, readonly [number, string]> & Record<string, readonly [number, string]>;
 
+/** The name of an etcd error. */
 export type EtcdErrorName = keyof typeof known;
 export const errorNames = Object.keys(known) as EtcdErrorName[];
 
+/** An error that etcd clients recognize by its code and text. */
 export class EtcdError extends Error {
   readonly #reason: EtcdErrorName;
-  /** Of gRPC. */
+  /** The gRPC code. */
   readonly code: number;
   readonly details: string;
 
-  /** Of the keyspace, where that has refused it. */
+  /** The keyspace revision, if the keyspace refused the call. */
   readonly revision: number;
-  /** Up to where it is compacted, where that is why. */
+  /** The compaction revision, if the error is caused by a compaction. */
   readonly compacted: number;
 
   constructor(
@@ -73,7 +75,7 @@ export class EtcdError extends Error {
     this.details = this.message;
   }
 
-  /** As metrics name it. */
+  /** The error's label in metrics. */
   get label(): string {
     return this.#reason.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   }

@@ -1,4 +1,4 @@
-/** What clients of etcd's API can do to a member: whatever they send, it goes on, and what it turns away is counted and said. */
+/** Checks invalid or excessive calls of etcd's clients. The member continues, and counts and logs the refusals. */
 
 import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
@@ -22,7 +22,7 @@ let door: GrpcDoor;
 const clients: Client[] = [];
 const sockets: Socket[] = [];
 const sessions: ClientHttp2Session[] = [];
-/** It closes though some are connected, and say nothing. */
+/** The server closes even with idle connections. */
 afterEach(async () => {
   await door.close();
   for (const client of clients.splice(0)) client.close();
@@ -30,7 +30,7 @@ afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-/** Whether there is a leader, as a test says. */
+/** Whether there is a leader. The test sets it. */
 class KnownLeader {
   isKnown = true;
   readonly streams = new Set<(error: EtcdError) => void>();
@@ -43,7 +43,10 @@ class KnownLeader {
   }
 }
 
-/** It answers with a value so many times as long; or not before it is told to; streams send what they are told to. */
+/**
+ * Starts a service with a call that repeats a value, a call that waits until the test lets it return, and three
+ * streams.
+ */
 async function served(limits: Partial<DoorLimits> = {}) {
   const counts = newCounts().etcd;
   const said: string[] = [];
@@ -112,7 +115,7 @@ async function isWell(by = client()): Promise<void> {
   expect(text.decode(await call(by, "Repeat", asked("ab", 2)))).toMatchObject({ value: "abab" });
 }
 
-test("what is no message is refused, counted, and said once", async () => {
+test("refuses malformed messages, counts them, and logs once", async () => {
   const { counts, said } = await served();
   const one = client();
   for (const malformed of [Buffer.from([0x0a]), Buffer.from([0x0a, 0x7f, 1]), Buffer.alloc(1_000, 0xff)])
@@ -120,10 +123,10 @@ test("what is no message is refused, counted, and said once", async () => {
   await isWell(one);
   expect(counts).toMatchObject({ calls: { "Text/Repeat": 1 }, refused: { malformed: 3 } });
   expect(said).toHaveLength(1);
-  expect(said[0]).toMatch(/^clients of etcd's API: a call of Text\/Repeat could not be read: expected/);
+  expect(said[0]).toMatch(/^clients of etcd's API: a call to Text\/Repeat could not be decoded: expected/);
 });
 
-test("a message above 2 MiB is refused before it is read", async () => {
+test("refuses a message above 2 MiB before it is read", async () => {
   const { counts } = await served();
   const one = client();
   await expect(call(one, "Repeat", Buffer.alloc(3 << 20))).rejects.toMatchObject({ code: 8 });
@@ -131,7 +134,7 @@ test("a message above 2 MiB is refused before it is read", async () => {
   expect(counts.open).toBe(0);
 });
 
-test("what is not served is named", async () => {
+test("names a method that is not served", async () => {
   await served();
   await expect(call(client(), "Sing", EMPTY)).rejects.toMatchObject({
     code: 12,
@@ -139,7 +142,7 @@ test("what is not served is named", async () => {
   });
 });
 
-test("a stream that fails tells its client why, and is over", async () => {
+test("ends a failed stream with the error", async () => {
   const { counts } = await served();
   const one = client();
   const stream = one.makeBidiStreamRequest("/test.Text/Refuse", identity, identity);
@@ -151,7 +154,7 @@ test("a stream that fails tells its client why, and is over", async () => {
   await isWell(one);
 });
 
-test("a stream whose client sends no more requests is open until it is cancelled", async () => {
+test("keeps a stream open whose client sends no more requests, until it is cancelled", async () => {
   const { counts, ended } = await served();
   const stream = client().makeBidiStreamRequest("/test.Text/Stay", identity, identity);
   const values: string[] = [];
@@ -164,7 +167,7 @@ test("a stream whose client sends no more requests is open until it is cancelled
   await vi.waitFor(() => expect([counts.open, ended]).toEqual([0, ["no more requests", "cancelled"]]), PATIENCE);
 });
 
-test("calls that require a leader are refused without one, and their streams end", async () => {
+test("refuses calls that require a leader without one, and ends their streams", async () => {
   const { counts, leadership } = await served();
   const one = client();
   const required = new Metadata();
@@ -183,14 +186,14 @@ test("calls that require a leader are refused without one, and their streams end
   expect(await first.failed).toMatchObject(noLeader);
   expect(await open(required).failed).toMatchObject(noLeader);
   await expect(call(one, "Repeat", asked("a", 1), required)).rejects.toMatchObject(noLeader);
-  await call(one, "Repeat", asked("a", 1)); // It does not require one.
+  await call(one, "Repeat", asked("a", 1)); // This call does not require a leader.
   await vi.waitFor(() => expect([counts.open, leadership.streams.size]).toEqual([1, 0]), PATIENCE);
   other.stream.cancel();
   leadership.isKnown = true;
   await isWell(one);
 });
 
-test("more calls than may be under way are refused, and there is room again once they are over", async () => {
+test("refuses calls above the limit, and accepts more once some are over", async () => {
   const { counts, said, waiting, given } = await served();
   const [one, other] = [client(), client()];
   const calls = Array.from({ length: 10 }, (_, at) => call(at < 5 ? one : other, "Wait", EMPTY));
@@ -201,7 +204,9 @@ test("more calls than may be under way are refused, and there is room again once
       details: "etcdserver: too many requests",
     });
   expect(counts.refused).toEqual({ "too-many-requests": 3 });
-  expect(said).toEqual(["clients of etcd's API: 10 calls are under way, and no more may be: calls are refused"]);
+  expect(said).toEqual([
+    "clients of etcd's API: 10 calls are in progress, which is the maximum: further calls are rejected",
+  ]);
   for (const go of waiting) go();
   await Promise.all(calls);
   await vi.waitFor(() => expect(counts.open).toBe(0), PATIENCE);
@@ -209,7 +214,7 @@ test("more calls than may be under way are refused, and there is room again once
   await isWell(one);
 });
 
-test("a call whose client has gone is told so, and its place is free", async () => {
+test("aborts a call whose client has disconnected, and frees its slot", async () => {
   const { counts, given } = await served();
   const one = client();
   const left = one.makeUnaryRequest("/test.Text/Wait", identity, identity, EMPTY, () => {});
@@ -218,7 +223,7 @@ test("a call whose client has gone is told so, and its place is free", async () 
   await vi.waitFor(() => expect([counts.open, given.up]).toEqual([0, 1]), PATIENCE);
 });
 
-/** A call by hand, whose answer is not read before somebody listens to it. */
+/** Makes a raw call whose response is not read unless a listener is added. */
 function unread(session: ClientHttp2Session, name: string, request: Buffer): ClientHttp2Stream {
   const path = `/test.Text/${name}`;
   const stream = session.request({
@@ -241,22 +246,22 @@ function byHand(): ClientHttp2Session {
   return session;
 }
 
-test("answers that nobody reads take so many bytes, and then no call is taken", async () => {
+test("refuses calls once unread answers take too many bytes", async () => {
   const { counts, said } = await served({ calls: 1_000 });
   const session = byHand();
   for (let times = 0; times < 10; times++) {
     const stream = unread(session, "Repeat", asked("x", 131_072)).end();
-    await once(stream, "response"); // Its answer has begun.
+    await once(stream, "response"); // The response has begun.
   }
   await vi.waitFor(() => expect(counts.open).toBe(8), PATIENCE);
   expect(counts.refused).toEqual({ "too-many-requests": 2 });
-  expect(said).toEqual([expect.stringContaining("1048576 bytes of answers have not been read, and no more may be")]);
+  expect(said).toEqual([expect.stringContaining("1048576 bytes of answers have not been read, which is the maximum")]);
   session.destroy();
   await vi.waitFor(() => expect(counts.open).toBe(0), PATIENCE);
   await isWell();
 });
 
-test("a stream that is not read sends 256 KiB and a message, and goes on where its reader does", async () => {
+test("sends 256 KiB and a message on an unread stream, and continues with its reader", async () => {
   const { counts, streams } = await served();
   const stream = unread(byHand(), "Stream", EMPTY);
   await vi.waitFor(() => expect(streams).toHaveLength(1), PATIENCE);
@@ -283,7 +288,7 @@ test("a stream that is not read sends 256 KiB and a message, and goes on where i
   await vi.waitFor(() => expect(counts.open).toBe(0), PATIENCE);
 });
 
-test("more connections than may be are closed, counted, and said once", async () => {
+test("closes, counts and logs once the connections above the limit", async () => {
   const { counts, said } = await served({ connections: 3 });
   const open = (): Promise<Socket> =>
     new Promise((resolve) => {
@@ -294,13 +299,13 @@ test("more connections than may be are closed, counted, and said once", async ()
   for (let times = 0; times < 5; times++) await open();
   await vi.waitFor(() => expect(counts.refused["too-many-connections"]).toBe(2), PATIENCE);
   expect(counts.connected).toBe(3);
-  expect(said).toEqual(["clients of etcd's API: 3 connections are open, and no more may be"]);
+  expect(said).toEqual(["clients of etcd's API: 3 connections are open, which is the maximum"]);
   sockets[0]?.destroy();
   await vi.waitFor(() => expect(counts.connected).toBe(2), PATIENCE);
   await isWell();
 });
 
-test("bytes that are no HTTP/2 end their connection, and nothing else", async () => {
+test("ends a connection that is not HTTP/2, and nothing else", async () => {
   const { counts } = await served();
   const socket = connect(door.port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n"));
   socket.on("error", () => {});
@@ -310,13 +315,13 @@ test("bytes that are no HTTP/2 end their connection, and nothing else", async ()
   expect(counts.calls).toEqual({ "Text/Repeat": 1 });
 });
 
-test("an address that is taken is named", async () => {
+test("names an address that is in use", async () => {
   await served();
   const room = new DoorRoom(
     newCounts().etcd,
     createLog(() => {}),
   );
   await expect(serveGrpc({ host: "127.0.0.1", port: door.port }, {}, room, new KnownLeader())).rejects.toThrow(
-    `cannot listen on 127.0.0.1:${door.port} for etcd's API: it is taken`,
+    `cannot listen on 127.0.0.1:${door.port} for etcd's API: the address is in use`,
   );
 });

@@ -1,4 +1,7 @@
-/** A server of gRPC whose methods are tables of messages. What is not in them is answered with UNIMPLEMENTED and the method's name. */
+/**
+ * A gRPC server whose methods are defined by tables of messages. A call to an unknown method gets UNIMPLEMENTED and the
+ * method's name.
+ */
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import type * as Grpc from "@grpc/grpc-js";
@@ -11,30 +14,34 @@ import type { Leadership } from "./leadership.ts";
 import type { Message } from "./protobuf.ts";
 
 /**
- * A stream of messages in both directions, which ends when `signal` is aborted or the handler is done. A client that sends no more
- * requests may still read: then `requests` ends, and `signal` is not aborted.
+ * A bidirectional stream of messages. It ends when `signal` is aborted or the handler returns. A client that has
+ * finished sending requests may still read: `requests` ends, but `signal` is not aborted.
  */
 export interface Duplex<Q, R> {
   readonly requests: AsyncIterable<Q>;
   readonly signal: AbortSignal;
-  /** Resolves once more may be sent: who reads slowly has little waiting for it. */
+  /** Resolves once more can be sent. Awaiting it keeps the buffer for a slow reader small. */
   send(response: R): Promise<void>;
-  /** Ends it with an error, upon which clients connect anew. */
+  /** Ends the stream with an error, so that the client reconnects. */
   fail(error: unknown): void;
 }
 
+/** Handles one request and returns the response. */
 export type Handler<Q, R> = (request: Q, signal: AbortSignal) => Promise<R>;
+/** Handles a stream of requests and responses. */
 export type StreamHandler<Q, R> = (stream: Duplex<Q, R>) => Promise<void>;
 
+/** A method's message types and handler. */
 export interface Method {
   readonly request: Message<unknown>;
   readonly response: Message<unknown>;
   readonly handle: Handler<unknown, unknown> | null;
   readonly stream: StreamHandler<unknown, unknown> | null;
-  /** Whether its stream begins with one request, and has no more. */
+  /** Whether the client sends only one request, at the start of the stream. */
   readonly hasOneRequest: boolean;
 }
 
+/** Declares a method with one request and one response. */
 export const unary = <Q, R>(request: Message<Q>, response: Message<R>, handle: Handler<Q, Partial<R>>): Method => ({
   request,
   response,
@@ -43,6 +50,7 @@ export const unary = <Q, R>(request: Message<Q>, response: Message<R>, handle: H
   hasOneRequest: false,
 });
 
+/** Declares a method that streams in both directions. */
 export const bidirectional = <Q, R>(
   request: Message<Q>,
   response: Message<R>,
@@ -55,7 +63,7 @@ export const bidirectional = <Q, R>(
   hasOneRequest: false,
 });
 
-/** Answers one request with a stream. */
+/** Declares a method that answers one request with a stream. */
 export const serverStreaming = <Q, R>(
   request: Message<Q>,
   response: Message<R>,
@@ -67,7 +75,7 @@ export const serverStreaming = <Q, R>(
   hasOneRequest: true,
 });
 
-/** By the name of the service, and of the method. */
+/** Methods, by service name and method name. */
 export type Services = Readonly<Record<string, Readonly<Record<string, Method>>>>;
 
 export interface GrpcDoor {
@@ -75,15 +83,15 @@ export interface GrpcDoor {
   close(): Promise<void>;
 }
 
-/** As etcd has it; a little more for what is around a request. */
+/** etcd's request size limit, plus some room for the rest of the message. */
 const MAX_REQUEST_BYTES = 1_572_864 + 524_288;
-/** Of one connection. */
+/** The maximum number of streams per connection. */
 const MAX_STREAMS = 1_000;
-/** What a stream sends before its client has read it: one message more, at most. */
+/** How many unread bytes a stream may have before the next message must wait. */
 const MAX_UNREAD_OF_STREAM = 262_144;
 const UNKNOWN = 2;
 
-/** @throws UsageError `no-library`; EnvironmentError if it cannot listen there */
+/** @throws UsageError `no-library`; EnvironmentError if it cannot listen */
 export async function serveGrpc(
   address: HostPort,
   services: Services,
@@ -133,7 +141,7 @@ export async function serveGrpc(
     async close() {
       const closed = new Promise((resolve) => net.close(resolve));
       server.forceShutdown();
-      for (const socket of sockets) socket.destroySoon(); // Its client may never close it.
+      for (const socket of sockets) socket.destroySoon(); // The client might never close the connection.
       await closed;
     },
   };
@@ -146,13 +154,14 @@ function listening(server: NetServer, address: HostPort): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", (error) => reject(cannotListen(address, "for etcd's API", error)));
     server.listen(address.port, address.host, () => {
-      server.on("error", () => {}); // A caller could not be let in, for want of descriptors, say: it will come again.
+      // A connection could not be accepted, for example because no file descriptors were left. The client retries.
+      server.on("error", () => {});
       resolve((server.address() as AddressInfo).port);
     });
   });
 }
 
-/** Responses are encoded where they are made, so that it is known how long they are. */
+/** Converts methods to gRPC definitions. Handlers encode their own responses, so that the encoded size is known. */
 const definitionOf = (
   path: string,
   { request, stream, hasOneRequest }: Method,
@@ -183,7 +192,9 @@ interface Status {
 type Enter = () => Place;
 type Fail = (error: unknown) => Status;
 
-/** A call is over once its stream has closed, which `cancelled` says, whatever came of it. */
+/**
+ * Handles a call with a single response. gRPC emits `cancelled` when a call's stream closes, regardless of the outcome.
+ */
 const answeredCall =
   (
     method: Method,
@@ -248,7 +259,7 @@ const answeredStream =
     const failWith = (error: unknown): void => {
       if (!signal.aborted) call.emit("error", fail(error));
     };
-    // A loop over a stream destroys it when it ends by an error: then no status could be sent.
+    // Iterating over the stream itself would destroy it if the loop threw, and no status could be sent.
     const requests = method.hasOneRequest
       ? Readable.from([(call as unknown as { request: unknown }).request])
       : call.iterator({ destroyOnReturn: false });

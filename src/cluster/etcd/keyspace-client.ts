@@ -1,4 +1,4 @@
-/** The keyspace as a member's door asks it: changes through the log, reads that see all of them, and what each change tells. */
+/** The keyspace as a member's etcd server uses it: commands through the log, linearizable reads, and change events. */
 
 import { MAX_VALUE_BYTES } from "../../protocols/service/coordination-service/operations.ts";
 import { type AskedCommand, KEYSPACE, type KeyspaceTold, LONG } from "../../protocols/service/keyspace/built-in.ts";
@@ -15,7 +15,7 @@ import type { Service } from "../services/state/service.ts";
 import { utf8Bytes } from "../services/utf8-bytes.ts";
 import { EtcdError } from "./errors.ts";
 
-/** As etcd has it. */
+/** The same timeout as in etcd. */
 const TIMEOUT_MS = 7_000;
 
 type ResponseTo<T> = T extends { readonly type: infer K }
@@ -31,7 +31,7 @@ type ResponseTo<T> = T extends { readonly type: infer K }
 export class KeyspaceClient {
   readonly #service: Service;
   #asked = 0;
-  /** Responses that are told where they are applied, as they are too long to be held. */
+  /** Responses that do not fit into the log's results. The replica supplies them when it applies the command. */
   readonly #long = new Map<string, KeyspaceResponse | null>();
   readonly #forget: () => void;
 
@@ -55,7 +55,9 @@ export class KeyspaceClient {
     return this.#service.platform.timers;
   }
 
-  /** @throws EtcdError if it is refused, or has no answer in time: then it may have been done */
+  /**
+   * @throws EtcdError if the command is refused or not answered in time. In the latter case, it may have been applied
+   */
   async execute<C extends KeyspaceCommand>(command: C): Promise<ResponseTo<C>> {
     this.#asked += 1;
     const asker = `${this.#service.self} ${this.#service.session} ${this.#asked}`;
@@ -70,14 +72,18 @@ export class KeyspaceClient {
       if (done.result.type !== "executed") throw new EtcdError("timedOut");
       const { result } = done.result;
       const response = result === LONG ? this.#long.get(asker) : (JSON.parse(result) as KeyspaceResponse);
-      if (response === null || response === undefined) throw new EtcdError("timedOut"); // A snapshot took its place.
+      // A snapshot replaced the log entry.
+      if (response === null || response === undefined) throw new EtcdError("timedOut");
       return answered(response) as ResponseTo<C>;
     } finally {
       this.#long.delete(asker);
     }
   }
 
-  /** What a linearizable read finds. @throws EtcdError as `execute` does */
+  /**
+   * Performs a linearizable read.
+   * @throws EtcdError as for `execute`
+   */
   async ask<Q extends KeyspaceQuestion>(question: Q): Promise<ResponseTo<Q>> {
     const text = JSON.stringify(question);
     const { answer } = await this.#call(false, () =>
@@ -86,7 +92,11 @@ export class KeyspaceClient {
     return answered(JSON.parse(answer.answer) as KeyspaceResponse) as ResponseTo<Q>;
   }
 
-  /** What has changed, as this replica applies it, until what is returned is called; null: it was given a snapshot, and more may have. */
+  /**
+   * Reports changes as this replica applies them. Reports null after the replica has installed a snapshot, because
+   * changes may be missing.
+   * @returns a function that removes the listener
+   */
   listen(listener: (change: KeyspaceChange | null) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -98,7 +108,7 @@ export class KeyspaceClient {
 
   async #call<T>(changes: boolean, work: (isWanted: () => boolean) => Promise<T>): Promise<T> {
     try {
-      return await this.#service.call({ what: "a call of etcd's API", changes, timeoutMs: TIMEOUT_MS }, work);
+      return await this.#service.call({ what: "an etcd API call", changes, timeoutMs: TIMEOUT_MS }, work);
     } catch (error) {
       throw inWordsOfEtcd(error);
     }
@@ -115,7 +125,8 @@ function inWordsOfEtcd(error: unknown): unknown {
   if (!(error instanceof CoordinationError)) return error;
   if (error.code === "member-left" || error.code === "member-failed") return new EtcdError("stopped", { cause: error });
   if (error.code === "overloaded") return new EtcdError("tooManyRequests", { cause: error });
-  if (error.code === "machine-failed") return new EtcdError("tooManyOperations", { cause: error }); // Transactions within too deep.
+  // The transaction is nested too deeply.
+  if (error.code === "machine-failed") return new EtcdError("tooManyOperations", { cause: error });
   if (error.code === "state-full") return new EtcdError("noSpace", { cause: error });
   return new EtcdError("timedOut", { cause: error });
 }

@@ -6,7 +6,7 @@ import { type Method, unary } from "./grpc-door.ts";
 import type { KeyspaceClient } from "./keyspace-client.ts";
 import * as of from "./messages.ts";
 
-/** What stands at the head of each answer. */
+/** Returns the header of a response. */
 export type HeaderOf = (revision: number) => Header;
 
 export function kvService(keyspace: KeyspaceClient, headerOf: HeaderOf): Record<string, Method> {
@@ -30,7 +30,9 @@ export function kvService(keyspace: KeyspaceClient, headerOf: HeaderOf): Record<
   };
 }
 
-/** Compacting to revision 0 drops nothing, and etcd takes it until a later revision has been compacted. */
+/**
+ * Accepts a compaction at revision 0, which drops nothing. etcd accepts it until a later revision has been compacted.
+ */
 function orNothing(error: unknown): { revision: number } {
   if (error instanceof EtcdError && error.is("compacted") && error.compacted === 0) return error;
   throw error;

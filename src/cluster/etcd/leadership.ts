@@ -1,16 +1,18 @@
 /**
- * Calls that require a leader: those with the metadata `hasleader: true`, which etcd's client sends for WithRequireLeader. They are
- * refused while this member knows no leader. Streams end once it has known none for a while, so that their clients go to another member.
+ * Calls that require a leader. They carry the metadata `hasleader: true`, which etcd's client sends for
+ * WithRequireLeader. They are refused if this member knows of no leader. If it has known of none for a while, streams
+ * end too, so that their clients move to a different member.
  */
 import type { Timer } from "../../runtime/platform/platform.ts";
 import type { Service } from "../services/state/service.ts";
 import { EtcdError } from "./errors.ts";
 
-/** Longer than an election takes as a rule, so a change of leaders ends no stream. */
+/** Longer than an election usually takes, so a change of leader does not end streams. */
 const NO_LEADER_MS = 1_000;
 
 type End = (error: EtcdError) => void;
 
+/** Refuses calls that require a leader while there is none, and ends their streams. */
 export class Leadership {
   readonly #service: Service & { readonly leader: number | null };
   readonly #streams = new Set<End>();
@@ -30,7 +32,10 @@ export class Leadership {
     if (this.#service.leader === null) throw new EtcdError("noLeader");
   }
 
-  /** Calls back when there has been no leader for a second. @returns a function that ends that */
+  /**
+   * Calls `end` when there has been no leader for a second.
+   * @returns a function that stops this
+   */
   follow(end: End): () => void {
     this.#streams.add(end);
     return () => void this.#streams.delete(end);

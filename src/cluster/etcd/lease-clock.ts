@@ -1,7 +1,7 @@
 /**
- * How long leases have been going on. Every member counts, by its own clock, since it saw a lease renewed; the one that leads has those
- * end that were not renewed for as long as they were granted. A member that has seen it late counts longer: a lease may last longer
- * than it was granted for, and never less. A change of leaders takes no time from a lease either.
+ * Measures the age of leases. Every member uses its own clock to measure the time since it saw a lease renewed. The
+ * leader expires leases whose TTL has passed. A member that sees the renewal late underestimates the age, so a lease
+ * may outlast its TTL but never ends early. A change of leader does not shorten a lease either.
  */
 import type { GrantedLease, KeyspaceChange, LeaseId } from "../../protocols/service/keyspace/vocabulary.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
@@ -15,14 +15,15 @@ interface Counted extends GrantedLease {
 const endOf = ({ since, ttl }: Counted): number => since + ttl * 1_000;
 
 const SWEEP_MS = 500;
-/** Leases that end together: so many share an entry of the log. */
+/** The maximum number of `expire` commands in flight. The log appends them together. */
 const AT_ONCE = 64;
 
+/** Expires leases while this member leads. */
 export class LeaseClock {
   readonly #service: Service & { readonly leader: number | null };
   readonly #keyspace: KeyspaceClient;
   readonly #leases = new Map<LeaseId, Counted>();
-  /** Whether there may be leases that it has not heard of. */
+  /** Whether there may be leases that this member has not seen. */
   #isBehind = false;
   #isSweeping = false;
   readonly #stop: (() => void)[];
@@ -38,14 +39,14 @@ export class LeaseClock {
     this.#stop = [forget, unlisten];
   }
 
-  /** What is left of it, in whole seconds; null of one that it has not heard of. */
+  /** Returns the remaining time in whole seconds, or null if this member has not seen the lease. */
   remaining(lease: LeaseId): number | null {
     const counted = this.#leases.get(lease);
     if (counted === undefined) return null;
     return Math.max(0, Math.floor((endOf(counted) - this.#service.platform.clock.now()) / 1_000));
   }
 
-  /** The one that ends first comes first. A lease that this member has not seen granted or renewed counts from now. */
+  /** Sorts leases by expiry. If this member has not seen a lease granted or renewed, its TTL starts now. */
   inOrder(leases: readonly GrantedLease[]): GrantedLease[] {
     const now = this.#service.platform.clock.now();
     const end = (lease: GrantedLease): number => endOf(this.#leases.get(lease.lease) ?? { ...lease, since: now });
@@ -81,7 +82,7 @@ export class LeaseClock {
     const { timers } = this.#service.platform;
     const sweep = async (): Promise<void> => {
       await sleep(timers, SWEEP_MS, { ref: false });
-      if (this.#isNeeded) await this.#sweep().catch(() => {}); // It is tried again.
+      if (this.#isNeeded) await this.#sweep().catch(() => {}); // The next sweep retries.
       this.#isSweeping = false;
       this.#sweepSoon();
     };
@@ -102,7 +103,8 @@ export class LeaseClock {
     const over = [...this.#leases.values()].filter((lease) => now >= endOf(lease));
     for (let at = 0; at < over.length && this.#isNeeded; at += AT_ONCE) {
       const expire = ({ lease, renewal }: Counted): Promise<unknown> =>
-        this.#keyspace.execute({ type: "expire", lease, renewal }).catch(() => {}); // It has been renewed, or is over.
+        // Ignore errors. Either the lease has been renewed or has ended, or the next sweep retries.
+        this.#keyspace.execute({ type: "expire", lease, renewal }).catch(() => {});
       await Promise.all(over.slice(at, at + AT_ONCE).map(expire));
     }
   }

@@ -9,12 +9,14 @@ import type { LeaseClock } from "./lease-clock.ts";
 import * as of from "./messages.ts";
 import { newLease } from "./new-lease.ts";
 
+/** The parts of a member that the service uses. */
 export interface LeaseParts {
   readonly keyspace: KeyspaceClient;
   readonly clock: LeaseClock;
   readonly headerOf: HeaderOf;
 }
 
+/** Returns the methods of the service Lease. */
 export function leaseService({ keyspace, clock, headerOf }: LeaseParts): Record<string, Method> {
   const keepAlive = async (stream: Duplex<{ ID: string }, object>): Promise<void> => {
     for await (const { ID } of stream.requests) {
@@ -46,7 +48,7 @@ export function leaseService({ keyspace, clock, headerOf }: LeaseParts): Record<
   };
 }
 
-/** Of a lease that is over, etcd says that nothing is left. */
+/** Converts the error for an ended lease to a TTL of 0, as etcd does. */
 function orNone(error: unknown): { revision: number; ttl: number; keys: string[] } {
   if (error instanceof EtcdError && error.is("leaseNotFound")) return { revision: error.revision, ttl: 0, keys: [] };
   throw error;

@@ -1,4 +1,7 @@
-/** etcd's services Lock and Election: what its client libraries do with keys, done by the member. */
+/**
+ * etcd's services Lock and Election. The member itself performs the key operations that etcd's client libraries would
+ * otherwise perform.
+ */
 import type { Compare, TxnResponse } from "../../protocols/service/keyspace/vocabulary.ts";
 import { wireKeyValue } from "./calls.ts";
 import { type Claim, claim, firstUnder, putWith, under, untilFirst } from "./claim.ts";
@@ -10,6 +13,7 @@ import * as of from "./messages.ts";
 
 type LeaderKey = of.ValueOf<typeof of.leaderKey>;
 
+/** Returns the methods of the service Lock. */
 export function lockService(keyspace: KeyspaceClient, headerOf: HeaderOf): Record<string, Method> {
   const remove = async (key: string): Promise<number> => {
     const { revision } = await keyspace.execute({ type: "delete", key, end: "", prev: false });
@@ -31,16 +35,17 @@ async function first(keyspace: KeyspaceClient, claimed: Claim, signal: AbortSign
   return revision;
 }
 
-/** A caller that does not get what it asked for does not stay in line for it. */
+/** Removes the caller's key if its request failed, so that the caller no longer waits in the queue. */
 async function orGivenUp<T>(asked: Promise<T>, giveUp: () => Promise<unknown>): Promise<T> {
   try {
     return await asked;
   } catch (error) {
-    await giveUp().catch(() => {}); // Its lease ends.
+    await giveUp().catch(() => {}); // The caller's lease will expire.
     throw error;
   }
 }
 
+/** Returns the methods of the service Election. */
 export function electionService(keyspace: KeyspaceClient, headerOf: HeaderOf): Record<string, Method> {
   const withLeader = async (
     leader: Partial<LeaderKey> | null,
@@ -92,7 +97,7 @@ export function electionService(keyspace: KeyspaceClient, headerOf: HeaderOf): R
   };
 }
 
-/** Who leads, whenever that may have changed: who reads slowly is told of the last one. */
+/** Yields the leader each time it may have changed. A slow reader gets only the latest one. */
 async function* leadersOf(keyspace: KeyspaceClient, name: string, signal: AbortSignal) {
   const { key: prefix } = under(name);
   let isStale = true;

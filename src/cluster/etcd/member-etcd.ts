@@ -1,4 +1,4 @@
-/** Where a member of `join()` serves etcd's API. */
+/** Lets a member started with `join()` serve etcd's API. */
 import { createHash } from "node:crypto";
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -21,12 +21,15 @@ export function etcdPlaceOf({ etcd, dataDir }: JoinOptions): HostPort | null {
   const address = parseHostPort(etcd);
   if (address === null) throw refusal(unexpected("etcd", "host:port", etcd));
   if (dataDir === undefined)
-    throw refusal(`${unexpected("etcd", "absent without a dataDir", etcd)}: what clients share is kept in journals`);
+    throw refusal(
+      `${unexpected("etcd", "absent without a dataDir", etcd)}: shared state is stored in a journal, so set dataDir`,
+    );
   if (!isLoopback(address.host))
-    throw refusal(`${unexpected("etcd", "a loopback address", etcd)}: its callers need no password`);
+    throw refusal(`${unexpected("etcd", "a loopback address", etcd)}: its clients do not authenticate`);
   return address;
 }
 
+/** The parts of a member that its etcd server uses. */
 export interface EtcdOfMember {
   readonly id: NodeId;
   readonly cluster: string;
@@ -38,7 +41,10 @@ export interface EtcdOfMember {
   readonly log: Log;
 }
 
-/** What serves is loaded where there is something to serve. @throws EnvironmentError if it cannot listen */
+/**
+ * Loads the server modules only if they are used.
+ * @throws EnvironmentError if the server cannot listen
+ */
 export async function serveEtcdOf(
   address: HostPort,
   { id, cluster, state, members, keyspace, leases, counts, log }: EtcdOfMember,
@@ -85,7 +91,7 @@ export async function serveEtcdOf(
   };
 }
 
-/** etcd's clients know members by numbers of 64 bits, none of which is 0. */
+/** etcd's clients identify members by nonzero 64-bit numbers. */
 const memberIdOf = (cluster: string, id: NodeId): string => idOf(`${cluster} ${id}`);
 
 const idOf = (text: string): string => String(createHash("sha256").update(text).digest().readBigUInt64BE() | 1n);

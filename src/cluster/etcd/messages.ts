@@ -1,6 +1,10 @@
-/** The messages of etcd's API v3 that are served, with the names and numbers that etcd has given their fields: rpc.proto, kv.proto, v3lock.proto, v3election.proto of 3.4 and 3.5. */
+/**
+ * The messages of etcd's API v3 that this server supports, with etcd's field names and numbers, from rpc.proto,
+ * kv.proto, v3lock.proto and v3election.proto in etcd 3.4 and 3.5.
+ */
 import { bool, bytes, code, id, list, type Message, message, number, part, string, unsignedId } from "./protobuf.ts";
 
+/** The decoded value of a message. */
 export type ValueOf<M> = M extends Message<infer T> ? T : never;
 
 export const responseHeader = message({
@@ -115,7 +119,7 @@ export const txnResponse: Message<WireTxnResponse> = message({
 }) as never;
 
 export const compactionRequest = message({ revision: number(1), physical: bool(2) });
-/** Of all responses that say nothing else. */
+/** The type of all responses that contain only a header. */
 export const headerOnly = message({ header });
 
 export const watchCreateRequest = message({
@@ -177,7 +181,7 @@ export const memberAddResponse = message({
   member: part(2, () => member),
   members: list(part(3, () => member)),
 });
-/** Of members that are removed or promoted. */
+/** The request to remove or promote a member. */
 export const memberRequest = message({ ID: unsignedId(1) });
 export const memberUpdateRequest = message({ ID: unsignedId(1), peerURLs: list(string(2)) });
 

@@ -17,9 +17,9 @@ const nothing = outer.decode(new Uint8Array());
 const hex = (given: Uint8Array): string => Buffer.from(given).toString("hex");
 const from = (given: string): Uint8Array => Buffer.from(given.replaceAll(" ", ""), "hex");
 
-describe("messages of Protocol Buffers", () => {
-  /** The examples of https://protobuf.dev/programming-guides/encoding/ */
-  it("are bytes as the guide has them", () => {
+describe("Protocol Buffers messages", () => {
+  /** These are the examples from https://protobuf.dev/programming-guides/encoding/. */
+  it("are encoded as in the guide", () => {
     const test1 = message({ a: number(1) });
     expect(hex(test1.encode({ a: 150 }))).toBe("089601");
     expect(hex(message({ b: string(2) }).encode({ b: "testing" }))).toBe("120774657374696e67");
@@ -29,7 +29,7 @@ describe("messages of Protocol Buffers", () => {
     expect(hex(test1.encode({ a: -2 }))).toBe("08feffffffffffffffff01");
   });
 
-  it("leave out what is not said, and keep a part that says nothing", () => {
+  it("omit absent fields, and keep an empty nested message", () => {
     expect(nothing).toEqual({
       key: "",
       count: 0,
@@ -44,7 +44,7 @@ describe("messages of Protocol Buffers", () => {
     expect(outer.decode(outer.encode({ inner: {} })).inner).toEqual({ name: "", codes: [] });
   });
 
-  it("are read as they were written", () => {
+  it("decode to the encoded values", () => {
     const part = fc.record({ name: fc.string(), codes: fc.array(fc.nat()) });
     const any = fc.record({
       key: fc.uint8Array().map((given) => Buffer.from(given).toString("latin1")),
@@ -63,7 +63,7 @@ describe("messages of Protocol Buffers", () => {
     );
   });
 
-  it("may have fields that are not known here", () => {
+  it("may have unknown fields", () => {
     expect(
       message({ a: number(1) }).decode(from("0805 9206 02ffff 9906 0102030405060708 9d06 01020304 a006 07")),
     ).toEqual({
@@ -72,15 +72,15 @@ describe("messages of Protocol Buffers", () => {
   });
 
   it.each([
-    ["the end in a number", "0896"],
-    ["the end in a text", "0a05 6162"],
+    ["a truncated number", "0896"],
+    ["a truncated string", "0a05 6162"],
     ["a number that is too long", `10 ${"ff".repeat(11)}`],
-    ["a number where a text should be", "0801"],
-    ["a text where a number should be", "1201 61"],
+    ["a number where a string should be", "0801"],
+    ["a string where a number should be", "1201 61"],
     ["a group", "0b"],
-  ])("are refused with %s", (_what, given) => expect(() => outer.decode(from(given))).toThrow(RangeError));
+  ])("are rejected with %s", (_what, given) => expect(() => outer.decode(from(given))).toThrow(RangeError));
 
-  it("are refused, and nothing else happens, whatever they are", () => {
+  it("are rejected without other effects if they are random bytes", () => {
     const tryIt = (given: Uint8Array): void => {
       try {
         outer.decode(given);
@@ -91,7 +91,7 @@ describe("messages of Protocol Buffers", () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 64 }), tryIt));
   });
 
-  it("stand in each other 32 deep at most", () => {
+  it("nest at most 32 deep", () => {
     interface Nested {
       nested: Nested | null;
     }

@@ -1,25 +1,30 @@
 /**
- * Messages of Protocol Buffers, version 3, as far as etcd's API needs them: from a table of fields to bytes and back. Fields that are not
- * in the table are skipped. https://protobuf.dev/programming-guides/encoding/
+ * The subset of Protocol Buffers version 3 that etcd's API needs. Encodes and decodes messages according to a table of
+ * fields. Unknown fields are skipped. https://protobuf.dev/programming-guides/encoding/
  */
 
-/** Bytes as text, a character for each; `id`: 64 bits in decimal; `number`: 64 bits as far as a number is exact; `code`: an enumeration. */
+/**
+ * `bytes`: a string with one character per byte; `id`: a 64-bit integer as a decimal string; `number`: a 64-bit
+ * integer, limited to the exact range of a JavaScript number; `code`: an enum value.
+ */
 type Kind = "bytes" | "string" | "bool" | "number" | "id" | "unsignedId" | "code";
 
+/** A field of a message. */
 export interface Field<T> {
   readonly number: number;
   readonly kind: Kind | (() => Message<unknown>);
   readonly isList: boolean;
-  /** What it is where nothing is said of it. */
+  /** The value used if the field is absent. */
   readonly absent: T;
 }
 
 type Fields = Readonly<Record<string, Field<unknown>>>;
 type Of<F extends Fields> = { -readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never };
 
+/** Encodes and decodes one kind of message. */
 export interface Message<T> {
   encode(value: Partial<T>): Uint8Array;
-  /** @throws RangeError for what is no message */
+  /** @throws RangeError if the bytes are not a valid message */
   decode(bytes: Uint8Array): T;
 }
 
@@ -34,22 +39,24 @@ export const number = scalar<number>("number", 0);
 export const id = scalar<string>("id", "0");
 export const unsignedId = scalar<string>("unsignedId", "0");
 export const code = scalar<number>("code", 0);
-/** Null: there is none. */
+/** Declares a field with a nested message. Its value is null if it is absent. */
 export const part = <T>(number: number, kind: () => Message<T>): Field<Partial<T> | null> => ({
   number,
   kind,
   isList: false,
   absent: null,
 });
+/** Declares a repeated field. */
 export const list = <T>(field: Field<T>): Field<Exclude<T, null>[]> => ({ ...field, isList: true, absent: [] });
 
-/** Messages in messages. */
+/** The maximum depth of nested messages. */
 const MAX_DEPTH = 32;
 const VARINT = 0;
 const FIXED_64 = 1;
 const DELIMITED = 2;
 const FIXED_32 = 5;
 
+/** Declares a message by its fields. */
 export function message<F extends Fields>(fields: F): Message<Of<F>> {
   const named = Object.entries(fields);
   const byNumber = new Map(named.map(([name, field]) => [field.number, { name, field }]));
@@ -83,10 +90,10 @@ function bodyOf(kind: "bytes" | "string" | (() => Message<unknown>), value: unkn
   return Buffer.from(value as string, kind === "bytes" ? "latin1" : "utf8");
 }
 
-/** Of tags and lengths, most of which are one byte. */
+/** Encodes tags and lengths. Most of them fit into one byte. */
 const small = (value: number): Uint8Array => (value < 0x80 ? Uint8Array.of(value) : varint(BigInt(value)));
 
-/** Negative numbers are those of 64 bits, as two's complement. */
+/** Encodes a varint. Negative numbers are encoded as 64-bit two's complement. */
 function varint(value: bigint): Uint8Array {
   const bytes: number[] = [];
   let rest = BigInt.asUintN(64, value);
@@ -107,7 +114,7 @@ class Reader {
     readonly depth: number,
   ) {
     this.#bytes = bytes;
-    if (depth > MAX_DEPTH) throw new RangeError(`expected messages in messages at most ${MAX_DEPTH} deep`);
+    if (depth > MAX_DEPTH) throw new RangeError(`expected messages nested at most ${MAX_DEPTH} deep`);
   }
 
   get isAtEnd(): boolean {
@@ -128,7 +135,7 @@ class Reader {
       value |= BigInt(byte & 0x7f) << shift;
       if (byte < 0x80) return BigInt.asUintN(64, value);
     }
-    throw new RangeError("expected a number of at most ten bytes");
+    throw new RangeError("expected a varint of at most ten bytes");
   }
 
   take(length: number): Uint8Array {
@@ -148,7 +155,7 @@ class Reader {
     else if (wire === DELIMITED) this.delimited();
     else if (wire === FIXED_64) this.take(8);
     else if (wire === FIXED_32) this.take(4);
-    else throw new RangeError(`expected a field that can be read, got the wire type ${wire}`);
+    else throw new RangeError(`expected a known wire type, got ${wire}`);
   }
 }
 
@@ -172,17 +179,17 @@ function decodeMessage(reader: Reader, named: readonly [string, Field<unknown>][
   return value;
 }
 
-/** Lists of numbers may come packed into one field. */
+/** Decodes a field. Lists of numbers may be packed into one field. */
 function decodeField(reader: Reader, { kind, isList }: Field<unknown>, wire: number): unknown[] {
   const isText = kind === "bytes" || kind === "string";
   if (typeof kind === "function" || isText) {
-    if (wire !== DELIMITED) throw new RangeError(`expected a field with a length, got the wire type ${wire}`);
+    if (wire !== DELIMITED) throw new RangeError(`expected a length-delimited field, got wire type ${wire}`);
     const body = reader.delimited();
     if (typeof kind !== "function") return [Buffer.from(body).toString(kind === "bytes" ? "latin1" : "utf8")];
     return [(kind() as Nested).decodeAt(body, reader.depth + 1)];
   }
   if (wire === VARINT) return [numberOf(kind, reader.varint())];
-  if (wire !== DELIMITED || !isList) throw new RangeError(`expected a number, got the wire type ${wire}`);
+  if (wire !== DELIMITED || !isList) throw new RangeError(`expected a number, got wire type ${wire}`);
   const packed = new Reader(reader.delimited(), reader.depth);
   const values: unknown[] = [];
   while (!packed.isAtEnd) values.push(numberOf(kind, packed.varint()));

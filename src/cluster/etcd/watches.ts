@@ -1,4 +1,7 @@
-/** etcd's service Watch: of each watch every change from its revision on, in order and once, however slowly its client reads. */
+/**
+ * etcd's service Watch. Each watch reports every change from its start revision on, in order and exactly once, no
+ * matter how slowly its client reads.
+ */
 import { ALL_FROM, covers } from "../../protocols/service/keyspace/versions.ts";
 import type { Interval, KeyEvent, KeyspaceChange } from "../../protocols/service/keyspace/vocabulary.ts";
 import { count, type EtcdCounts } from "../../runtime/metrics.ts";
@@ -17,27 +20,32 @@ type Stream = Duplex<WatchRequest, Partial<WatchResponse>>;
 
 const MAX_WATCHES = 10_000;
 const MAX_WATCHES_OF_STREAM = 1_000;
-/** What waits for a slow reader: changes, and their bytes. Then it is asked for anew, from where its reader is. */
+/**
+ * The maximum backlog for a slow reader, in changes and in bytes. A watch that exceeds it reads the history from the
+ * reader's position instead.
+ */
 const MAX_BACKLOG = 1_000;
 const MAX_BACKLOG_BYTES = 1_048_576;
-/** Of one answer to that; each stream has one at a time. */
+/** The maximum size of one read from the history. Each stream makes one read at a time. */
 const ANSWER_BYTES = 1_048_576;
-/** At most in one message to a watch with `fragment`, unless one event takes more. */
+/** The maximum size of a message to a watch with `fragment`, unless a single event is larger. */
 const FRAGMENT_BYTES = 1_048_576;
-/** At most, in addition to an event's key and values. */
+/** The maximum overhead of an event, in addition to its key and values. */
 const EVENT_BYTES = 100;
 /**
- * A watch with `progress_notify` reports its revision when none of its keys has changed for this time, or during this many changes of
- * other keys. A client resumes from the last reported revision, which so stays within the kept history.
+ * A watch with `progress_notify` reports its revision after this much time, or this many changes to other keys, without
+ * a change to its own keys. A client resumes from the last reported revision, so this keeps that revision within the
+ * retained history.
  */
 const PROGRESS_MS = 60_000;
 const PROGRESS_REVISIONS = 1_000;
 const NO_WATCH = -1;
-/** An empty key is this one. */
+/** The first possible key, which an empty key in a request means. */
 const FIRST_KEY = "\0";
 const NO_PUT = 0;
 const NO_DELETE = 1;
 
+/** The watches of one stream. */
 export class Watches {
   readonly #keyspace: KeyspaceClient;
   readonly #headerOf: HeaderOf;
@@ -78,7 +86,7 @@ export class Watches {
       own.delete(watch.id);
       this.#watches.delete(watch);
       this.#counts.watches = this.#watches.size;
-      around.rested(); // The others may have waited for it alone.
+      around.rested(); // A progress request may have been waiting only for this watch.
     };
     const sendInTurn = turns();
     const around: Around = {
@@ -87,7 +95,7 @@ export class Watches {
       inTurn: turns(),
       nextId: 0,
       isProgressOwed: false,
-      // Nothing comes between the fragments of one response: clients could not put them together.
+      // Send the fragments of a response without interruption. Otherwise, clients could not reassemble them.
       send: (...responses) =>
         sendInTurn(async () => {
           for (const response of responses) await stream.send(response);
@@ -107,7 +115,7 @@ export class Watches {
           await around.send({ header: this.#headerOf(watch.upTo), watch_id: watch.id, canceled: true });
         } else if (progress_request !== null) await this.#sendProgress(around, own);
       }
-      await aborted(stream.signal); // A client that has sent all its requests still reads.
+      await aborted(stream.signal); // A client that has finished sending requests may still read.
     } finally {
       around.isProgressOwed = false;
       for (const watch of [...own.values()]) end(watch);
@@ -143,7 +151,7 @@ export class Watches {
     if (request.progress_notify) this.#notifyProgress().catch(() => {});
   }
 
-  /** The label of its metric, and etcd's text. */
+  /** Returns the label for metrics and etcd's error text. */
   #refusalOf(
     { key, range_end, watch_id }: CreateRequest,
     own: ReadonlyMap<number, Watch>,
@@ -157,7 +165,7 @@ export class Watches {
     return isFull ? ["too-many-watches", "etcdserver: too many requests"] : null;
   }
 
-  /** The answer waits until all watches of the stream have sent their changes. */
+  /** Sends a progress response once all watches on the stream have sent their changes. */
   async #sendProgress(around: Around, own: ReadonlyMap<number, Watch>): Promise<void> {
     const watches = [...own.values()];
     around.isProgressOwed = watches.some((watch) => !watch.isUpToDate);
@@ -169,7 +177,7 @@ export class Watches {
     await around.send({ header: this.#headerOf(revision), watch_id: NO_WATCH });
   }
 
-  /** While there are watches that asked for it. */
+  /** Reports progress at intervals as long as there are watches with `progress_notify`. */
   async #notifyProgress(): Promise<void> {
     if (this.#isNotifying) return;
     this.#isNotifying = true;
@@ -188,14 +196,14 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener("abort", () => resolve());
   });
 
-/** None is given again: what was sent to the watch before may still be on its way. */
+/** Returns an unused id. Ids are not reused, since messages from an earlier watch may still be in flight. */
 function freeId(around: Around, own: ReadonlyMap<number, unknown>): number {
   while (own.has(around.nextId)) around.nextId += 1;
   around.nextId += 1;
   return around.nextId - 1;
 }
 
-/** One after the other. */
+/** Returns a function that runs tasks one after another. */
 function turns(): Around["inTurn"] {
   let last = Promise.resolve();
   return (work) => {
@@ -207,40 +215,40 @@ function turns(): Around["inTurn"] {
 const bytesOf = ({ events }: KeyspaceChange): number =>
   events.reduce((sum, { kv, prev }) => sum + kv.key.length + kv.value.length + (prev?.value.length ?? 0), 0);
 
-/** Of all watches of a stream. */
+/** The context shared by all watches of a stream. */
 interface Around {
   readonly keyspace: KeyspaceClient;
   readonly headerOf: HeaderOf;
-  /** Of the next watch that leaves the choice to the member. */
+  /** The next watch id to assign if the client does not choose one. */
   nextId: number;
-  /** Whether a progress request waits for watches that are behind. */
+  /** Whether a progress request is waiting for watches that lag behind. */
   isProgressOwed: boolean;
   inTurn(work: () => Promise<void>): Promise<void>;
-  /** One after the other. */
+  /** Sends responses one after another. */
   send(...responses: Partial<WatchResponse>[]): Promise<void>;
   fail(error: unknown): void;
-  /** A watch has sent all that it had, or has ended. */
+  /** Called when a watch has sent all its changes, or has ended. */
   rested(): void;
 }
 
 class Watch {
   readonly #request: CreateRequest;
   readonly #around: Around;
-  /** The revision from which on nothing has been told. */
+  /** The first revision that has not been reported yet. */
   #next: number;
-  /** Of the last change that it has seen, told or not. */
+  /** The revision of the last change that the watch has processed, whether or not it matched. */
   upTo = 0;
   #waiting: KeyspaceChange[] = [];
   #waitingBytes = 0;
-  /** Whether the replica is to be asked, as not all that has changed is in what waits. */
+  /** Whether the watch must read the history because its backlog is incomplete. */
   #isBehind = true;
   #isEnded = false;
-  /** Whether it waits for the next change: all before it has been told. */
+  /** Whether the watch has reported all changes and is waiting for the next one. */
   #isResting = false;
   #wake: () => void = () => {};
-  /** Of the last message to its client. */
+  /** The revision of the last message to the client. */
   #reported = 0;
-  /** Whether no event was sent since progress was due the last time. */
+  /** Whether no event has been sent since the last progress report was due. */
   #isQuiet = true;
 
   constructor(
@@ -257,7 +265,10 @@ class Watch {
     return this.#isResting && !this.#isBehind && this.#waiting.length === 0;
   }
 
-  /** @param bytes of the change */
+  /**
+   * Handles a change.
+   * @param bytes the size of the change
+   */
   hear(change: KeyspaceChange | null, bytes: number): void {
     const isFull = this.#waiting.length >= MAX_BACKLOG || this.#waitingBytes + bytes > MAX_BACKLOG_BYTES;
     if (change === null || isFull) this.#fallBehind();
@@ -279,10 +290,10 @@ class Watch {
     this.#wake();
   }
 
-  /** Says that it has been created. */
+  /** Confirms to the client that the watch has been created. */
   async begin(): Promise<void> {
     const { keyspace, headerOf } = this.#around;
-    this.#isBehind = false; // What changes from now on waits.
+    this.#isBehind = false; // From now on, changes go to the backlog.
     const { revision } = await keyspace.ask({ type: "size" });
     this.upTo = revision;
     this.#reported = revision;
@@ -295,7 +306,7 @@ class Watch {
     return this.#request.progress_notify;
   }
 
-  /** Called at intervals: reports its revision if nothing has been sent since the last call. */
+  /** Reports the watch's revision if nothing has been sent since the last call. Called at intervals. */
   notifyProgress(): void {
     if (this.#isQuiet && this.isUpToDate) this.#report().catch(this.#around.fail);
     this.#isQuiet = true;
@@ -316,7 +327,7 @@ class Watch {
       }
     } catch (error) {
       if (error instanceof EtcdError && error.is("compacted")) await this.#cancel(error);
-      else if (!this.#isEnded) this.#around.fail(error); // It may pass: the client begins anew, at another member, say.
+      else if (!this.#isEnded) this.#around.fail(error); // The error may be temporary. The client reconnects.
     }
   }
 
@@ -389,7 +400,7 @@ class Watch {
     if (this.#isEnded) return;
     const { send, headerOf } = this.#around;
     await send({
-      header: headerOf(0), // As etcd has it.
+      header: headerOf(0), // As etcd does.
       watch_id: this.id,
       canceled: true,
       compact_revision: compacted,
@@ -397,7 +408,7 @@ class Watch {
   }
 }
 
-/** In parts that each take little enough for a client's limit. */
+/** Splits events into parts that do not exceed the client's limit. */
 function fragmentsOf(events: readonly KeyEvent[]): KeyEvent[][] {
   const fragments: KeyEvent[][] = [];
   let room = 0;

@@ -1,25 +1,29 @@
-/** Whether the members of a local cluster agree on who leads. */
+/** Determines whether the members of a local cluster agree on the leader. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { NodePicture } from "../feed.ts";
 
+/** A leader and the members that report it. */
 export interface Agreement {
   readonly leader: NodeId;
-  /** Who holds it for the leader, the leader included. Ascending. */
+  /** The members that report this leader, including the leader itself, ascending. */
   readonly agreed: readonly NodeId[];
 }
 
-/** The running members that name the same leader. */
+/** A group of running members that report the same leader. */
 export interface Opinion {
   readonly leader: NodeId | null;
-  /** Ascending. */
+  /** The members' ids, ascending. */
   readonly nodes: readonly NodeId[];
 }
 
-/** What a liar says of itself does not count. */
+/** Excludes Byzantine nodes, whose views may be false. */
 const honest = (nodes: readonly NodePicture[]): readonly NodePicture[] =>
   nodes.filter(({ byzantine }) => byzantine === undefined);
 
-/** What the running members hold. More than one opinion is a disagreement; none is a protocol without leaders. */
+/**
+ * Returns the opinions of the running members. More than one opinion means a disagreement. None means that the protocol
+ * has no leaders.
+ */
 export function opinionsOf(nodes: readonly NodePicture[]): Opinion[] {
   const groups = new Map<NodeId | null, NodeId[]>();
   for (const { id, process, view } of honest(nodes)) {
@@ -29,7 +33,7 @@ export function opinionsOf(nodes: readonly NodePicture[]): Opinion[] {
   return [...groups].map(([leader, holders]) => ({ leader, nodes: holders }));
 }
 
-/** Null unless every running member names the same leader, and that one runs. */
+/** Returns null unless every running member reports the same leader and the leader is running. */
 export function agreementOf(nodes: readonly NodePicture[]): Agreement | null {
   const running = nodes.filter((node) => node.process === "running");
   const [first, ...others] = honest(running);
@@ -39,16 +43,19 @@ export function agreementOf(nodes: readonly NodePicture[]): Agreement | null {
   return running.some(({ id }) => id === leader) ? { leader, agreed } : null;
 }
 
-/** Whether all are up and every one says that nobody leads. */
+/** Whether all members are running and none knows of a leader. */
 export function isLeaderless(nodes: readonly NodePicture[]): boolean {
   return honest(nodes).every(({ process, view }) => process === "running" && view?.leader === null);
 }
 
-/** Whether all are up: where some lie, the others may never agree. */
+/**
+ * Whether all members are running. If some are Byzantine, there is nothing else to wait for, since the others may never
+ * agree.
+ */
 export const areUp = (nodes: readonly NodePicture[]): boolean =>
   nodes.every(({ process, view }) => process === "running" && view !== null);
 
-/** Whether all are up and there is nothing left to agree on. */
+/** Whether all members are running and have nothing left to agree on. */
 export function isSettled(nodes: readonly NodePicture[]): boolean {
   const knowsLeaders = honest(nodes).some(({ view }) => view?.leader !== undefined);
   return areUp(nodes) && (!knowsLeaders || agreementOf(nodes) !== null);

@@ -1,7 +1,8 @@
 /**
- * Cleans up after a supervisor that was killed. Members notice by themselves that it is gone, except those that are
- * paused: a tiny shell that reads the members' pids from a pipe wakes them when the pipe ends, so that they notice too,
- * and removes the folder. Waking a process harms nobody, so a pid that is no longer ours does not matter.
+ * Cleans up after a supervisor that was killed. Running members detect on their own that the supervisor has ended, but
+ * paused ones cannot. A small shell script therefore reads the members' pids from a pipe. When the pipe ends, the
+ * script resumes those processes, so that they detect it too, and removes the folder. SIGCONT is harmless, so reused
+ * pids do not matter.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -11,15 +12,17 @@ import { platform } from "node:process";
 
 const SCRIPT = 'while read -r line; do pids=$line; done; for pid in $pids; do kill -CONT "$pid"; done; rm -rf "$0"';
 
+/** Removes a run's folder and resumes paused members after the supervisor has ended. */
 export interface Caretaker {
-  /** A folder of this run's own, removed in the end. */
+  /** The run's folder, which is removed at exit. */
   readonly folder: string;
-  /** These processes are the members now. */
+  /** Updates the members' current pids. */
   note(pids: readonly number[]): void;
-  /** The supervisor has cleaned up by itself, except for the folder. */
+  /** Removes the folder. Called after the supervisor has cleaned up. */
   release(): void;
 }
 
+/** Starts the caretaker process. */
 export function startCaretaker(): Caretaker {
   const folder = mkdtempSync(join(tmpdir(), "coterie-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
@@ -29,7 +32,7 @@ export function startCaretaker(): Caretaker {
     platform === "win32"
       ? null
       : spawn("/bin/sh", ["-c", SCRIPT, folder], { stdio: ["pipe", "ignore", "ignore"], detached: true });
-  shell?.on("error", () => {}); // Without a shell only that last resort is missing.
+  shell?.on("error", () => {}); // Without a shell, the run continues without this cleanup.
   shell?.stdin.on("error", () => {});
   shell?.unref();
   let noted = "";

@@ -12,7 +12,7 @@ function node(id: number, leader: number | null | undefined, process: NodePictur
   return { id, pid: 1, address: "", admin: "", process, exit: null, view, commands: [] };
 }
 
-test("opinions are those of running members, and a protocol without leaders has none", () => {
+test("only running members have opinions, and a protocol without leaders has none", () => {
   const nodes = [node(0, 2), node(1, 4, "paused"), node(2, 2), node(3, 4), node(4, 4), node(5, null)];
   expect(opinionsOf(nodes)).toEqual([
     { leader: 2, nodes: [0, 2] },
@@ -22,7 +22,7 @@ test("opinions are those of running members, and a protocol without leaders has 
   expect(opinionsOf([node(0, undefined), node(1, undefined)])).toEqual([]);
 });
 
-test("a disagreement is told once, when it has stood for a moment", () => {
+test("a disagreement is reported once, after it has lasted a moment", () => {
   const told: (readonly Opinion[])[] = [];
   const watch = new DisagreementWatch((opinions) => told.push(opinions));
   const agreed = [{ leader: 1, nodes: [0, 1] }];
@@ -38,7 +38,7 @@ test("a disagreement is told once, when it has stood for a moment", () => {
 
   watch.note(split);
   vi.advanceTimersByTime(200);
-  watch.note(split); // Something else has changed.
+  watch.note(split); // A different part of the state has changed.
   vi.advanceTimersByTime(200);
   watch.note(split);
   vi.advanceTimersByTime(1_000);

@@ -1,4 +1,4 @@
-/** Notices when members disagree for longer than an election takes to pass by. */
+/** Detects disagreements among members that last longer than an election usually takes. */
 import type { Opinion } from "./agreement.ts";
 
 const MOMENT_MS = 300;
@@ -8,7 +8,7 @@ export class DisagreementWatch {
   #latest = "";
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param tell is called once per disagreement that has not changed for a moment. */
+  /** Calls `tell` once for each disagreement that persists for a moment without changing. */
   constructor(tell: (opinions: readonly Opinion[]) => void) {
     this.#tell = tell;
   }

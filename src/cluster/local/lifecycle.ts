@@ -1,24 +1,24 @@
-/** What happens to a local cluster, told apart by `event`. `coterie up --json` prints these. */
+/** The events of a local cluster, distinguished by `event`. `coterie up --json` prints them. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { NetworkPicture } from "../feed.ts";
 import type { Opinion } from "./agreement.ts";
 import type { NetworkAct } from "./wanted-network.ts";
 
 export type LifecycleEvent =
-  /** Every member answers, and all agree on a leader where the protocol has one. Always the first event. */
+  /** Every member answers, and all agree on a leader if the protocol has leaders. This is always the first event. */
   | {
       readonly event: "ready";
-      /** Null where the protocol has none. */
+      /** The leader. Null if the protocol has no leaders. */
       readonly leader: NodeId | null;
       readonly nodes: readonly {
         readonly id: NodeId;
         readonly pid: number | null;
         readonly address: string;
         readonly admin: string;
-        /** How it lies, where it was started so. */
+        /** The node's Byzantine behavior, if it was started with one. */
         readonly byzantine?: string;
       }[];
-      /** Of the choices of those that lie; absent where nobody does. */
+      /** The seed for the Byzantine members' choices. Absent if all members are honest. */
       readonly seed?: number;
     }
   | { readonly event: "started" | "paused" | "resumed"; readonly node: NodeId; readonly pid: number }
@@ -28,13 +28,16 @@ export type LifecycleEvent =
       readonly pid: number | null;
       readonly signal: string | null;
       readonly code: number | null;
-      /** When it is started again; null if nobody does so, as after exit code 2, which would come back. */
+      /**
+       * The delay until the node restarts. Null if it does not restart, for example after exit code 2, which would
+       * recur.
+       */
       readonly restartInMs: number | null;
     }
-  /** Every running member holds this one for the leader, and it runs. */
+  /** Every running member reports this node as the leader, and it is running. */
   | { readonly event: "leader"; readonly leader: NodeId; readonly agreed: readonly NodeId[] }
-  /** Running members have held different opinions for more than a moment. */
+  /** Running members have reported different leaders for more than a moment. */
   | { readonly event: "disagreement"; readonly opinions: readonly Opinion[] }
-  /** Somebody changed the network: what was asked for, and how it is since. */
+  /** The network has changed. Contains the action and the resulting state. */
   | ({ readonly event: "network"; readonly act: NetworkAct } & NetworkPicture)
   | { readonly event: "stopping" };

@@ -12,7 +12,7 @@ async function cut(chunks: (string | Buffer)[], maxLength: number): Promise<stri
   return lines;
 }
 
-test("lines may come in pieces, and a letter too", async () => {
+test("joins lines, and characters, from chunks", async () => {
   const letter = Buffer.from("é");
   expect(await cut(["a", "b\nc", letter.subarray(0, 1), letter.subarray(1), "\n\nlast"], 10)).toEqual([
     "ab",
@@ -21,7 +21,7 @@ test("lines may come in pieces, and a letter too", async () => {
   ]);
 });
 
-test("a line that is too long is cut off, and the next one is whole", async () => {
+test("cuts off a long line, and keeps the next one whole", async () => {
   expect(await cut(["12345", "6789", "0\nnext\n"], 4)).toEqual(["1234", "next"]);
   expect(await cut(["123456\nnext\n"], 4)).toEqual(["1234", "next"]);
 });

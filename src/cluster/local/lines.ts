@@ -1,9 +1,10 @@
-/** Cuts a stream of text into lines. A line that is too long is cut off: nobody can make us hold more. */
+/** Splits a stream of text into lines. Long lines are truncated, which bounds memory usage. */
 import type { Readable } from "node:stream";
 
+/** Calls `onLine` for each line. Characters beyond `maxLength` are dropped. */
 export function eachLine(stream: Readable, maxLength: number, onLine: (line: string) => void): void {
   let rest = "";
-  /** The line was too long and has been handed on already: what follows up to its end is left out. */
+  /** Whether to skip the rest of a line that was too long. Its beginning has already been passed on. */
   let skipping = false;
   const take = (line: string): void => {
     if (!skipping && line !== "") onLine(line.slice(0, maxLength));
@@ -20,5 +21,5 @@ export function eachLine(stream: Readable, maxLength: number, onLine: (line: str
     skipping = true;
   });
   stream.on("end", () => take(rest));
-  stream.on("error", () => {}); // The other end has died: what came before it stands.
+  stream.on("error", () => {}); // The other end has died. The lines received so far remain valid.
 }

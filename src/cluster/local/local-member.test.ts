@@ -20,7 +20,7 @@ afterEach(() => {
   processes.length = 0;
 });
 
-/** A member that is started again when it dies, and what is told of it. */
+/** Records the events of a member that restarts when it dies. */
 function member(): LifecycleEvent[] {
   vi.useFakeTimers();
   const told: LifecycleEvent[] = [];
@@ -37,7 +37,7 @@ function member(): LifecycleEvent[] {
   return told;
 }
 
-test("a member that ends with exit code 1 is started again", () => {
+test("restarts a member that ends with exit code 1", () => {
   const told = member();
   processes[0]?.emit("exit", 1, null);
   expect(told).toMatchObject([{ event: "exited", node: 2, code: 1, restartInMs: 1_000 }]);
@@ -45,7 +45,7 @@ test("a member that ends with exit code 1 is started again", () => {
   expect(processes).toHaveLength(2);
 });
 
-test("a member that ends with exit code 2 would do so again: it is given up, and that is told", () => {
+test("gives up a member that ends with exit code 2, and reports it", () => {
   const told = member();
   processes[0]?.emit("exit", 2, null);
   expect(told).toMatchObject([{ event: "exited", node: 2, code: 2, restartInMs: null }]);

@@ -1,4 +1,4 @@
-/** One node of a local cluster over all its incarnations: its process, its latest picture, its fault injector. */
+/** One node of a local cluster, across all its incarnations: its process, latest view and fault injector. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId, View } from "../../core/protocol.ts";
@@ -16,20 +16,20 @@ import { listenToTrace } from "./trace-intake.ts";
 
 const FIRST_RESTART_MS = 1_000;
 const LAST_RESTART_MS = 10_000;
-/** Who lived longer than this died of something new. */
+/** A process that ran longer than this resets the restart delay when it exits. */
 const LONG_LIFE_MS = 10_000;
-/** What it was told cannot be, or its folder: it would end so again. */
+/** The exit code for invalid options or an invalid folder. A restart would fail again. */
 const USAGE_EXIT_CODE = 2;
 const ASK_AGAIN_MS = 100;
-/** Members hand their traces over every 20 ms. */
+/** How long trace entries may take to arrive. Members send them every 20 ms. */
 const WORDS_ARRIVE_WITHIN_MS = 100;
-/** A connection to a process that has died ends within this. */
+/** How long to wait for the last trace entries from a dead process. */
 const LAST_WORDS_MS = 250;
 
-/** What a member needs of the cluster around it. */
+/** The parts of the cluster that a member uses. */
 export interface Surroundings {
   readonly launch: Launch;
-  /** Whether a dead process is started again. */
+  /** Whether to restart a process that crashes. */
   readonly restarts: boolean;
   readonly onEvent: (event: LifecycleEvent) => void;
   readonly log: (node: NodeId, line: string) => void;
@@ -38,16 +38,17 @@ export interface Surroundings {
   readonly wantedFaults: (node: NodeId) => Faults;
 }
 
+/** One node of a local cluster. */
 export class LocalMember {
   readonly #around: Surroundings;
   readonly #byzantine: string | undefined;
   state: NodePicture["process"] = "starting";
   view: View | null = null;
   #exit: Exit | null = null;
-  /** With the names of their fields. */
+  /** Commands, with the names of their fields. */
   #fields: Readonly<Record<string, readonly string[]>> = {};
   #saidCount = 0;
-  /** How many views this node has shown. */
+  /** The number of views that this node has reported. */
   #viewCount = 0;
   #commands: readonly string[] = [];
   #process: MemberProcess | null = null;
@@ -56,12 +57,12 @@ export class LocalMember {
   #restartTimer: NodeJS.Timeout | undefined;
   #stopping = false;
   #pauses = this.#newPauses();
-  /** The stamp of the last that its process did. */
+  /** The time of the last trace entry from the node's process. */
   #words = { lastAt: 0 };
-  /** When it was killed from here. */
+  /** When the supervisor killed the process. */
   #killedAt: number | null = null;
   #endTrace: (() => Promise<void>) | null = null;
-  /** What the fault injector has been told, as JSON; a new process has none. */
+  /** The faults that the fault injector has received, as JSON. A new process has none. */
   #told = JSON.stringify(noFaults);
   #telling: Promise<void> | null = null;
 
@@ -76,7 +77,7 @@ export class LocalMember {
     this.#byzantine = byzantine;
   }
 
-  /** How it lies. */
+  /** The node's Byzantine behavior, if any. */
   get lying(): { byzantine?: string } {
     return this.#byzantine === undefined ? {} : { byzantine: this.#byzantine };
   }
@@ -107,14 +108,17 @@ export class LocalMember {
     this.#around.changed();
   }
 
-  /** @throws UsageError if its process is there already. */
+  /** @throws UsageError if the node's process is already running */
   restart(): void {
     if (this.state !== "exited")
       throw new UsageError("bad-act", `expected node ${this.id} to have exited, but it is ${this.state}`);
     this.start();
   }
 
-  /** Sends a signal. @throws UsageError if there is no process. */
+  /**
+   * Sends a signal.
+   * @throws UsageError if the process is not running
+   */
   signal(name: NodeJS.Signals): void {
     if (this.state === "exited" || this.#process === null)
       throw new UsageError("bad-act", `expected node ${this.id} to be alive, but it has exited`);
@@ -123,7 +127,7 @@ export class LocalMember {
     this.#process.signal(name);
   }
 
-  /** Asks the process to stop, also one that is paused, and does not start it again. */
+  /** Stops the process, even if it is paused, and does not restart it. */
   stop(name: "SIGTERM" | "SIGKILL"): void {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
@@ -132,7 +136,9 @@ export class LocalMember {
     this.#process?.signal("SIGCONT");
   }
 
-  /** What the operating system says: whether the process is paused, by us or by anybody. */
+  /**
+   * Updates whether the process is paused. Called with the operating system's answer, no matter who paused the process.
+   */
   observe(paused: boolean): void {
     if (paused && this.state === "paused") this.#pauses.seenStillPaused();
     if (this.pid === null || this.state === "starting" || paused === (this.state === "paused")) return;
@@ -146,7 +152,7 @@ export class LocalMember {
     void this.#getAcquainted();
   }
 
-  /** Tells the fault injector what is wanted, until it has heard it or the process no longer runs. */
+  /** Sends the desired faults to the fault injector. Retries until it has accepted them or the process has ended. */
   tellFaults(): Promise<void> {
     this.#telling ??= this.#tellUntilHeard().finally(() => {
       this.#telling = null;
@@ -181,7 +187,7 @@ export class LocalMember {
       if (entry.kind !== "gap") words.lastAt = entry.at;
       if (entry.kind !== "gap" && process === this.#process) this.#pauses.did(entry.at);
       this.#around.record(this.id, line, entry);
-      if (process !== this.#process || this.state === "exited") return; // The last words of a process that has died.
+      if (process !== this.#process || this.state === "exited") return; // These are a dead process's last entries.
       if (entry.kind === "view") this.#see(entry.view);
       if (entry.kind === "gap") void this.#getAcquainted();
     });
@@ -189,12 +195,15 @@ export class LocalMember {
     void this.tellFaults();
   }
 
-  /** One of its commands as it takes it. */
+  /** Returns the command with the given name, in the form that the member accepts. */
   commandNamed(name: string): object {
     return commandNamed(this.#fields, name, ++this.#saidCount);
   }
 
-  /** Asks what the protocol can be told and, where the trace does not say, how the node stands; until it answers. */
+  /**
+   * Requests the member's commands and, unless the trace has already reported it, its view. Retries until the member
+   * answers.
+   */
   async #getAcquainted(): Promise<void> {
     const process = this.#process;
     const isThere = (): boolean => this.state === "running" && process === this.#process;
@@ -205,7 +214,7 @@ export class LocalMember {
         this.#commands = offeredCommands(status.commands);
         this.#fields = status.commands;
         if (viewCount === this.#viewCount)
-          this.#see(status.view); // Else the trace was quicker, and is newer.
+          this.#see(status.view); // Otherwise, the view from the trace is newer.
         else this.#around.changed();
         return;
       }
@@ -217,12 +226,15 @@ export class LocalMember {
     return new PauseNotes((at, kind) => this.#note({ at, node: this.id, kind }), WORDS_ARRIVE_WITHIN_MS);
   }
 
-  /** Adds to the trace what was done to its links, in words. */
+  /** Adds a change to the faults on the node's links to the trace. */
   noteFault(what: string): void {
     this.#noteLater({ at: wallClock(), node: this.id, kind: "fault", what });
   }
 
-  /** What the process cannot say itself comes when what it said before has arrived: the trace is in order. */
+  /**
+   * Adds an entry that the process cannot write itself. Waits until the process's earlier entries have arrived, so that
+   * the trace is in order.
+   */
   #noteLater(entry: TraceEntry): void {
     setTimeout(() => this.#note(entry), WORDS_ARRIVE_WITHIN_MS).unref();
   }
@@ -232,8 +244,9 @@ export class LocalMember {
   }
 
   /**
-   * Its last words come first, which are still on their way here; no longer than a moment, since it is gone. If it was killed
-   * from here it is stamped with that moment, since others may notice before this process does.
+   * Adds the crash to the trace, after waiting briefly for the last entries from the dead process. If the supervisor
+   * killed the process, the entry has the time of the kill, since other members may have noticed before the supervisor
+   * did.
    */
   async #noteCrash(): Promise<void> {
     const words = this.#words;
@@ -246,7 +259,7 @@ export class LocalMember {
     const difference = differenceOf(this.view, view);
     this.view = view;
     this.#viewCount += 1;
-    // What is held back and how far a log is may change with every message; who draws that follows the trace.
+    // Buffered messages and log indices may change with every message. A page that draws them follows the trace.
     if (difference === "none" || difference === "standing") this.#around.changed();
   }
 
@@ -264,7 +277,7 @@ export class LocalMember {
     this.#around.changed();
   }
 
-  /** A process that keeps dying quickly is started less and less often. */
+  /** Returns the delay before the next restart. It increases if the process keeps dying quickly. */
   #restartDelay(): number {
     this.#quickDeaths = Date.now() - this.#startedAt < LONG_LIFE_MS ? this.#quickDeaths + 1 : 0;
     const doublings = Math.max(0, this.#quickDeaths - 1);

@@ -3,7 +3,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { type Exit, startProcess } from "./member-process.ts";
 
-/** What Node's `spawn` returns when no more files can be opened: no pid, no pipes, and `error` in the next tick. */
+/** The result of Node's `spawn` without free file descriptors: no pid, no pipes, and `error` in the next tick. */
 vi.mock("node:child_process", () => ({
   spawn() {
     const child = new EventEmitter();
@@ -12,7 +12,7 @@ vi.mock("node:child_process", () => ({
   },
 }));
 
-test("a process that cannot even have pipes counts as one that has ended", async () => {
+test("a process without pipes counts as ended", async () => {
   const exits: Exit[] = [];
   const started = startProcess({ entry: "coterie.js", configFile: "cluster.json" }, 0, {
     onListening: () => {},

@@ -1,4 +1,4 @@
-/** One operating-system process that runs one member: `coterie node … --supervised`. */
+/** An operating-system process that runs one member: `coterie node … --supervised`. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { execPath } from "node:process";
 import type { NodeId } from "../../core/protocol.ts";
@@ -8,34 +8,37 @@ const MAX_LOG_LINE = 4_000;
 
 /** How to start a member's process. */
 export interface Launch {
-  /** The script of the command line itself. */
+  /** The command-line interface's script. */
   readonly entry: string;
   readonly configFile: string;
-  /** Words for this member alone. */
+  /** Returns additional command-line arguments for a member. */
   readonly wordsFor?: (node: NodeId) => readonly string[];
 }
 
+/** How a process ended. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** In words such as "killed by SIGKILL". */
+  /** A description such as "killed by SIGKILL". */
   readonly words: string;
 }
 
 export interface ProcessEvents {
-  /** The member runs and answers. */
+  /** Called when the member is running and answers. */
   readonly onListening: () => void;
   readonly onLog: (line: string) => void;
   /** Called exactly once. */
   readonly onExit: (exit: Exit) => void;
 }
 
+/** A process that runs a member. */
 export interface MemberProcess {
-  /** Null if the system refused to start it. */
+  /** The process id. Null if the system refused to start the process. */
   readonly pid: number | null;
   signal(name: NodeJS.Signals): void;
 }
 
+/** Starts a process for a member. */
 export function startProcess(
   { entry, configFile, wordsFor }: Launch,
   node: NodeId,
@@ -43,8 +46,9 @@ export function startProcess(
 ): MemberProcess {
   const args = [entry, "node", "--config", configFile, "--id", String(node), "--fault-injector", "--supervised"];
   args.push(...(wordsFor?.(node) ?? []));
-  // In a session of its own: Ctrl-C in the terminal reaches the supervisor alone, and it stops the members in order.
-  // Its standard input is the lifeline: it ends when the supervisor is gone, however that came about.
+  // The process gets its own session, so that Ctrl-C in the terminal reaches only the supervisor, which stops the
+  // members in an orderly way. A member exits when its standard input ends, which happens when the supervisor ends for
+  // any reason.
   const child: ChildProcess = spawn(execPath, args, {
     stdio: ["pipe", "pipe", "pipe"],
     detached: true,
@@ -53,9 +57,9 @@ export function startProcess(
   child.on("error", (error) => {
     if (child.pid === undefined) events.onExit({ code: null, signal: null, words: `not started: ${error.message}` });
   });
-  // With no file left to open (EMFILE, ENFILE) there are no pipes at all, and `error` follows.
+  // If no file descriptors are free (EMFILE, ENFILE), the process has no pipes, and an `error` event follows.
   if (!child.stdin || !child.stdout || !child.stderr) return { pid: null, signal: () => {} };
-  child.stdin.on("error", () => {}); // Nothing is ever written to it.
+  child.stdin.on("error", () => {}); // Nothing is written to this pipe.
   eachLine(child.stdout, MAX_LOG_LINE, (line) => {
     if (line.startsWith('{"event":"listening"')) events.onListening();
   });

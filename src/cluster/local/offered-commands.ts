@@ -1,18 +1,19 @@
-/** The commands that the studio offers: what a member takes and a press of a button can say. */
+/** The commands that the studio offers: those that a member accepts and that need no input. */
 import { groupCommandShapes } from "../../protocols/multicast/parts/layers.ts";
 
-/** The fields that hold what is said: what a multicast carries, and what is proposed. */
+/** Fields for content: the payload of a multicast, or a proposed value. */
 const SAID = ["payload", "value"];
-/** How often a workload is to do its work. */
+/** Fields for the amount of work in a workload. */
 const COUNTS = ["entries", "messages", "commands", "transactions"];
-/** What is looked for. */
+/** Fields for a key to look up. */
 const KEYS = ["key"];
-/** So far apart are the keys of two that follow each other. */
+/** The distance between consecutive generated keys. */
 const KEYS_APART = 97;
 
-/** As a member's status has them: by name, with the names of their fields. */
+/** The commands in a member's status, with the names of their fields. */
 type Commands = Readonly<Record<string, readonly string[]>>;
 
+/** Returns the names of the commands that the studio can build. */
 export function offeredCommands(commands: Commands): string[] {
   const isOffered = (name: string): boolean =>
     ["", ...SAID, ...COUNTS, ...KEYS].includes(commands[name]?.join() ?? "none");
@@ -20,8 +21,8 @@ export function offeredCommands(commands: Commands): string[] {
 }
 
 /**
- * One of them as the member takes it. What there is to say is made up: it matters to nobody. Work is done once.
- * @param turn how many there have been, with this one
+ * Returns the command with generated content, in the form that the member accepts. Workloads run only once.
+ * @param turn the number of the command, counted from 1
  */
 export function commandNamed(commands: Commands, name: string, turn: number): object {
   const [first = "", ...rest] = name.split(".");

@@ -16,11 +16,11 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-test("what a process does after its pause comes after its resumption, though that was seen later", () => {
+test("entries after a pause follow its end, though the end was seen later", () => {
   const pauses = notes();
   now = 1_000;
   pauses.seenPaused();
-  pauses.did(990); // Said before, and arrived late.
+  pauses.did(990); // An earlier entry arrives late.
   vi.advanceTimersByTime(100);
   expect(noted).toEqual([[1_000, "pause"]]);
   pauses.did(2_000);
@@ -34,7 +34,7 @@ test("what a process does after its pause comes after its resumption, though tha
   expect(noted).toHaveLength(2);
 });
 
-test("a process that does nothing, or is heard too late, resumes right after it was last seen to stand still", () => {
+test("a silent process, or one with late entries, resumes right after it was last seen paused", () => {
   const pauses = notes();
   now = 1_000;
   pauses.seenPaused();
@@ -49,7 +49,7 @@ test("a process that does nothing, or is heard too late, resumes right after it 
   ]);
 });
 
-test("a pause that is over at once is noted before its end", () => {
+test("notes a short pause before its end", () => {
   const pauses = notes();
   now = 1_000;
   pauses.seenPaused();
@@ -61,21 +61,21 @@ test("a pause that is over at once is noted before its end", () => {
   ]);
 });
 
-test("one that was told to stand still did so then, or after the last that it did, though that was seen later", () => {
+test("a process sent SIGSTOP was paused from then on, or from its last entry, though that was seen later", () => {
   const pauses = notes();
   now = 1_000;
   pauses.signalled("SIGSTOP");
   pauses.did(1_000.25);
   now = 1_700;
   pauses.seenPaused();
-  pauses.did(1_000.5); // Its last words, which arrived late.
+  pauses.did(1_000.5); // A last entry arrives late.
   vi.advanceTimersByTime(100);
   expect(noted).toEqual([[1_000.501, "pause"]]);
   pauses.did(2_000);
   expect(noted.slice(1)).toEqual([[1_999.999, "resume"]]);
 });
 
-test("what it was told before it went on says nothing of another pause", () => {
+test("a signal before a resumption does not apply to another pause", () => {
   const pauses = notes();
   now = 1_000;
   pauses.signalled("SIGSTOP");

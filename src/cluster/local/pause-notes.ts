@@ -1,42 +1,48 @@
 /**
- * When a process stood still, in its trace. The supervisor sees that a little later than it is so: whom it has told to stand
- * still did so then, and what others do about it may not be stamped earlier. The first that the process does after its pause
- * shows that it ran already, and nothing that follows from that may be stamped earlier.
+ * Adds a process's pauses to its trace, at plausible times. The supervisor detects a pause slightly late. If the
+ * supervisor caused the pause, the pause begins when the signal was sent, so that other members' reactions never have
+ * earlier timestamps. The pause ends before the process's first later entry, so that the consequences of resuming never
+ * have earlier timestamps either.
  */
 import { wallClock } from "../../runtime/platform/wall-clock.ts";
 
-/** What comes before or after something else is stamped apart by this. */
+/** The gap between the timestamps of a pause or resume and of the adjacent event. */
 const BEFORE_MS = 0.001;
 
+/** Receives a pause or resume, with its time. */
 export type PauseNote = (at: number, kind: "pause" | "resume") => void;
 
 interface Pause {
-  /** It did nothing from then on. */
+  /** When the pause began. Later entries from the process move it forward. */
   at: number;
   readonly seenAt: number;
   isNoted: boolean;
 }
 
+/** Inserts pauses between the entries of a trace. */
 export class PauseNotes {
   readonly #note: PauseNote;
   readonly #laterMs: number;
   readonly #clock: () => number;
-  /** Until its end is noted. */
+  /** The pause whose end has not been recorded yet. */
   #pause: Pause | null = null;
-  /** When it was told to stand still, unless it goes on since then. */
+  /** When SIGSTOP was sent to the process. Null if it has resumed since. */
   #toldAt: number | null = null;
   #didAt = Number.NEGATIVE_INFINITY;
-  /** When it was last seen to stand still: it runs again after this, and before others can hear from it. */
+  /**
+   * The last time the process was seen to be paused. It must have resumed after this, but before other members could
+   * receive from it.
+   */
   #stoodAt = 0;
 
-  /** @param laterMs What the process said before it was seen to stand still, or to run, has arrived after this. */
+  /** @param laterMs the maximum delay of entries from before a pause or resume */
   constructor(note: PauseNote, laterMs: number, clock: () => number = wallClock) {
     this.#note = note;
     this.#laterMs = laterMs;
     this.#clock = clock;
   }
 
-  /** To be called before that signal is sent. */
+  /** Called before the signal is sent. */
   signalled(name: NodeJS.Signals): void {
     if (name === "SIGSTOP") this.#toldAt ??= this.#clock();
     if (name === "SIGCONT") this.#toldAt = null;
@@ -61,12 +67,13 @@ export class PauseNotes {
     if (pause !== null) setTimeout(() => this.#pause === pause && this.#end(pause, at), this.#laterMs).unref();
   }
 
-  /** The process did something at `at`. To be called before that is recorded. */
+  /** Called when the process did something at `at`, before the entry is recorded. */
   did(at: number): void {
     this.#didAt = Math.max(this.#didAt, at);
     if (this.#pause === null) return;
     if (at > this.#pause.seenAt) this.#end(this.#pause, at - BEFORE_MS);
-    else if (at >= this.#pause.at) this.#pause.at = Math.min(at + BEFORE_MS, this.#pause.seenAt); // Heard of late.
+    // The entry arrived late.
+    else if (at >= this.#pause.at) this.#pause.at = Math.min(at + BEFORE_MS, this.#pause.seenAt);
   }
 
   #begin(pause: Pause): void {

@@ -3,7 +3,7 @@ import { RecentTrace } from "./recent-trace.ts";
 
 const bounds = { ms: 1_000, lines: 5, length: 100 };
 
-test("a reader gets what it has not read, in order", () => {
+test("a reader gets unread lines, in order", () => {
   const trace = new RecentTrace(bounds);
   for (const line of ["a", "b", "c"]) trace.add(line);
   expect(trace.since(0, 2)).toEqual(["a", "b"]);
@@ -11,7 +11,7 @@ test("a reader gets what it has not read, in order", () => {
   expect(trace.since(trace.end, 2)).toEqual([]);
 });
 
-test("what is too much or too long is forgotten, and a reader who missed it is told", () => {
+test("drops lines above the limits, and notifies a reader that missed them", () => {
   const trace = new RecentTrace(bounds);
   for (const line of ["a", "b", "c", "d", "e", "f"]) trace.add(line);
   expect(trace.lines).toEqual(["b", "c", "d", "e", "f"]);
@@ -22,14 +22,14 @@ test("what is too much or too long is forgotten, and a reader who missed it is t
   expect(trace.lines).toEqual(["f", "x".repeat(99)]);
 });
 
-test("places go on after many lines have come and gone", () => {
+test("positions stay valid after many dropped lines", () => {
   const trace = new RecentTrace(bounds);
   for (let i = 0; i < 10_000; i += 1) trace.add(String(i));
   expect(trace.end).toBe(10_000);
   expect(trace.since(9_997, 9)).toEqual(["9997", "9998", "9999"]);
 });
 
-test("a line is too old when it arrived too long ago", () => {
+test("drops a line that arrived too long ago", () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   try {
     const trace = new RecentTrace(bounds);

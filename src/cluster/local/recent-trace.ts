@@ -1,22 +1,25 @@
 /**
- * The last minute of a cluster's trace as lines of JSON, bounded by age, number and size. Age counts from a line's
- * arrival by a clock that nobody sets: after this machine has slept, what the members stamped before is late, but new.
- * Readers keep only their place in it, so a slow one holds no memory: when what it has not read is gone, it is told so.
+ * The last minute of a cluster's trace as lines of JSON, bounded by age, number and size. The age of a line is measured
+ * from its arrival with a monotonic clock, because after this machine has slept, recent entries from members can have
+ * old timestamps. A reader is only a position, so slow readers use no memory. They are notified if they have missed
+ * lines.
  */
 const KEPT_MS = 65_000;
 const KEPT_LINES = 60_000;
 const KEPT_LENGTH = 48 * 1024 * 1024;
 
+/** Limits on the in-memory trace. */
 export interface RecentTraceBounds {
   readonly ms: number;
   readonly lines: number;
   readonly length: number;
 }
 
+/** The recent part of a trace, and its listeners. */
 export class RecentTrace {
   readonly #bounds: RecentTraceBounds;
   #kept: { arrivedAt: number; line: string }[] = [];
-  /** Where the oldest line stands in `kept`, and how many lines came before it. */
+  /** The index of the oldest line in `kept`, and how many lines came before it. */
   #first = 0;
   #forgotten = 0;
   #length = 0;
@@ -25,7 +28,7 @@ export class RecentTrace {
     this.#bounds = bounds;
   }
 
-  /** Where the next line will stand. */
+  /** The position of the next line. */
   get end(): number {
     return this.#forgotten + this.#kept.length - this.#first;
   }
@@ -41,7 +44,7 @@ export class RecentTrace {
     this.#forget(arrivedAt - this.#bounds.ms);
   }
 
-  /** The lines from `place` on, at most `max` of them; null if some are gone already. */
+  /** Returns at most `max` lines, starting at `place`. Returns null if some of them have been dropped. */
   since(place: number, max: number): string[] | null {
     if (place < this.#forgotten) return null;
     const from = this.#first + place - this.#forgotten;

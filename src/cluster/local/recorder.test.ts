@@ -43,13 +43,13 @@ describe("a recorder", () => {
     expect(entries.map(({ at }) => at)).toEqual(Array.from({ length: 1_000 }, (_, i) => i + 1));
   });
 
-  it("never waits for the disk: what does not fit is counted, and a gap of its node says so in its place", async () => {
+  it("never waits for the disk: counts entries that do not fit, and writes a gap of their node in their place", async () => {
     const { file, recorder } = recording("slow.jsonl", { maxQueueBytes: 4_000 });
     for (let at = 1; at <= 500; at++) recorder.write(at % 2, line(at % 2, at));
     let last = 500;
     await vi.waitFor(() => {
       last += 1;
-      recorder.write(0, line(0, last)); // Lost as well, until the disk has caught up.
+      recorder.write(0, line(0, last)); // This is lost too, because the disk has not caught up yet.
       const { at } = JSON.parse(readFileSync(file, "utf8").trimEnd().split("\n").at(-1) ?? "") as TraceEntry;
       expect(at).toBeGreaterThan(500);
     }, PATIENCE);
@@ -69,18 +69,18 @@ describe("a recorder", () => {
     expect(entries.at(-2)).toMatchObject({ node: 0, at: last });
   });
 
-  it("refuses a file that is there, unless told to overwrite it, and a folder that is not", async () => {
+  it("rejects an existing file, unless it may overwrite it, and a missing folder", async () => {
     const file = join(folder, "old.jsonl");
     writeFileSync(file, "something old\n");
     expect(() => recording("old.jsonl")).toThrow(
-      `${file} is there already: name another, or overwrite it with --force`,
+      `${file} already exists: use a new name, or overwrite it with --force`,
     );
     await recording("old.jsonl", { force: true }).recorder.close();
     expect(readFileSync(file, "utf8")).toBe(`${JSON.stringify(header)}\n`);
     expect(() => recording("no/such/folder.jsonl")).toThrow("(ENOENT)");
   });
 
-  it.runIf(process.platform === "linux")("says once that the disk is full, and goes on without it", async () => {
+  it.runIf(process.platform === "linux")("reports a full disk once, and continues without recording", async () => {
     const { recorder, failures } = recording("full.jsonl", { file: "/dev/full", force: true });
     for (let at = 1; at <= 10; at++) {
       recorder.write(0, line(0, at));

@@ -1,6 +1,6 @@
 /**
- * Writes what the members of a cluster do to one trace file, as it comes. The cluster never waits for the disk: what
- * does not fit into the queue is counted, and a gap says so in its place.
+ * Writes a cluster's trace to a file as it arrives. The cluster never waits for the disk. Entries that do not fit into
+ * the queue are counted and replaced by a gap entry.
  */
 import { createWriteStream, openSync } from "node:fs";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
@@ -8,27 +8,34 @@ import type { NodeId } from "../../core/protocol.ts";
 import { wallClock } from "../../runtime/platform/wall-clock.ts";
 import type { TraceEntry, TraceHeader } from "../../trace/entry.ts";
 
+/** Writes a trace file. */
 export interface Recorder {
-  /** Takes an entry of a node, as a line of JSON. */
+  /** Records an entry from a node, as a line of JSON. */
   write(node: NodeId, line: string): void;
-  /** Writes what is still waiting. Later entries are left out. Returns how many entries are in the file. */
+  /**
+   * Writes the queued entries and ignores later ones.
+   * @returns the number of entries in the file
+   */
   close(): Promise<number>;
 }
 
 export interface RecorderOptions {
   readonly file: string;
-  /** Whether a file that exists is overwritten. A recording cannot be made again, so that must be said. */
+  /** Whether an existing file may be overwritten. This must be explicit, because a recording cannot be repeated. */
   readonly force: boolean;
   readonly header: TraceHeader;
-  /** The disk failed. Called once; nothing is recorded after that. */
+  /** Called once if the disk fails. No more entries are recorded after that. */
   readonly onFailure: (error: EnvironmentError) => void;
-  /** How much may wait for the disk. */
+  /** The maximum size of the queue for the disk. */
   readonly maxQueueBytes?: number;
 }
 
 const MAX_QUEUE_BYTES = 32 * 1024 * 1024;
 
-/** Opens the file at once. @throws UsageError where that cannot be. */
+/**
+ * Opens the file immediately.
+ * @throws UsageError if the file cannot be opened
+ */
 export function record({ file, force, header, onFailure, maxQueueBytes = MAX_QUEUE_BYTES }: RecorderOptions): Recorder {
   const out = createWriteStream(file, { fd: opened(file, force) });
   const dropped = new Map<NodeId, number>();
@@ -60,7 +67,7 @@ export function record({ file, force, header, onFailure, maxQueueBytes = MAX_QUE
   return {
     write(node, line) {
       if (phase !== "open") return;
-      // Once one is lost, all that follow are until there is room again, so that there are few gaps.
+      // After the first lost entry, keep dropping entries until half the queue is free, so that there are few gaps.
       const room = dropped.size > 0 ? maxQueueBytes / 2 : maxQueueBytes;
       if (out.writableLength > room) return void dropped.set(node, (dropped.get(node) ?? 0) + 1);
       tellGap(node);
@@ -85,7 +92,7 @@ function opened(file: string, force: boolean): number {
     const { code, message } = error as NodeJS.ErrnoException;
     const why =
       code === "EEXIST"
-        ? `expected --record to name a new file, but ${file} is there already: name another, or overwrite it with --force`
+        ? `expected --record to name a new file, but ${file} already exists: use a new name, or overwrite it with --force`
         : `expected --record to name a file that can be written, got ${file} (${code ?? message})`;
     throw new UsageError("bad-argument", why);
   }

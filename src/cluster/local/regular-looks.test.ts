@@ -5,7 +5,7 @@ import { RegularLooks } from "./regular-looks.ts";
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] }));
 afterEach(() => void vi.useRealTimers());
 
-test("a look that fails does not end the looking", async () => {
+test("continues after a failed check", async () => {
   let count = 0;
   const looks = new RegularLooks(() => {
     count += 1;
@@ -16,7 +16,7 @@ test("a look that fails does not end the looking", async () => {
   expect(count).toBe(2);
 });
 
-test("while a look is under way, none begins by itself; who asks gets one of their own", async () => {
+test("skips periodic checks while one runs; an explicit call gets its own", async () => {
   const ends: (() => void)[] = [];
   const looks = new RegularLooks(() => new Promise((resolve) => ends.push(resolve)), 100);
   looks.start();

@@ -1,4 +1,4 @@
-/** Looks at something again and again, one look after the other, so that an older one cannot correct a newer one. */
+/** Runs a check periodically. Only one check runs at a time, so an older result never replaces a newer one. */
 export class RegularLooks {
   readonly #look: () => Promise<void>;
   readonly #everyMs: number;
@@ -11,7 +11,7 @@ export class RegularLooks {
     this.#everyMs = everyMs;
   }
 
-  /** Slow looks do not queue up: while one is under way, none begins by itself. */
+  /** Starts periodic checks. A check is skipped if the previous one is still running. */
   start(): void {
     this.#timer = setInterval(() => {
       if (this.#pending === 0) void this.now();
@@ -22,7 +22,10 @@ export class RegularLooks {
     clearInterval(this.#timer);
   }
 
-  /** Looks once more, after those under way. Never rejects: a look that failed saw nothing, and the next one may see. */
+  /**
+   * Runs an additional check after the pending ones. Never rejects, since the next check may succeed even if this one
+   * fails.
+   */
   now(): Promise<void> {
     this.#pending += 1;
     this.#latest = this.#latest

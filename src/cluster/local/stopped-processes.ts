@@ -1,11 +1,14 @@
-/** Which processes are paused (SIGSTOP), asked of the operating system: somebody else may have paused them. */
+/**
+ * Determines which processes are paused (SIGSTOP), according to the operating system. Any program may pause a process.
+ */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { platform } from "node:process";
 
-/** How often it is worth asking: `/proc` costs microseconds, `ps` a process. */
+/** The interval between checks. Reading `/proc` takes microseconds, whereas `ps` starts a process. */
 export const lookEveryMs = platform === "linux" ? 200 : 1_000;
 
+/** @returns the given processes that are paused. Empty on Windows */
 export async function stoppedAmong(pids: readonly number[]): Promise<Set<number>> {
   if (pids.length === 0 || platform === "win32") return new Set();
   const letters = platform === "linux" ? await lettersFromProc(pids) : await lettersFromPs(pids);
@@ -16,7 +19,8 @@ async function lettersFromProc(pids: readonly number[]): Promise<Map<number, str
   const found = await Promise.all(
     pids.map(async (pid): Promise<[number, string]> => {
       const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-      return [pid, stat.slice(stat.lastIndexOf(")") + 2)]; // `pid (name) state …`, and a name may hold brackets.
+      // The format is `pid (name) state …`, and the name may contain parentheses.
+      return [pid, stat.slice(stat.lastIndexOf(")") + 2)];
     }),
   );
   return new Map(found);

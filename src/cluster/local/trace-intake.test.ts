@@ -6,7 +6,7 @@ import { listenToTrace } from "./trace-intake.ts";
 let end: () => void = () => {};
 afterEach(() => end());
 
-it("what is missed between two connections is a gap, and the last words come before the end", async () => {
+it("marks the time between two connections as a gap, and reports the last entries before the end", async () => {
   let connections = 0;
   const server = createServer((_request, response) => {
     connections += 1;

@@ -1,4 +1,4 @@
-/** Listens to one member's trace for as long as its process lives, and comes back when the connection breaks. */
+/** Follows one member's trace for as long as its process runs, and reconnects when the connection breaks. */
 import { get } from "node:http";
 import type { NodeId } from "../../core/protocol.ts";
 import { wallClock } from "../../runtime/platform/wall-clock.ts";
@@ -10,9 +10,10 @@ const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 1_000;
 
 /**
- * Each connection begins with how the process began, if that was just now, and a view: how the node stands. Between two
- * connections entries may have been missed, so the second begins with a gap. Returns what ends the listening, and
- * resolves when it is over, with the process or by `signal`: what has arrived by then is still handed on.
+ * Follows a member's trace. Each connection begins with the start of the process, if that was recent, and with a view.
+ * Entries between two connections may be missing, so the second one begins with a gap.
+ * @returns a function that stops following. Its promise resolves when the last connection has ended, because the
+ *   process has ended or `signal` was aborted. Entries that have arrived by then are still reported
  */
 export function listenToTrace(
   admin: string,
@@ -42,7 +43,7 @@ export function listenToTrace(
         if (entry !== null) onEntry(entry, line);
       });
     });
-    call.on("error", () => {}); // `close` follows.
+    call.on("error", () => {}); // A "close" event follows.
     isOpen = true;
     call.on("close", () => {
       isOpen = false;
@@ -61,13 +62,16 @@ export function listenToTrace(
   };
 }
 
-/** Looks at what this side relies on; the rest is for the page. By hand, because there are thousands a second. */
+/**
+ * Validates the fields that this side relies on. The page checks the rest. A schema is not used, because there are
+ * thousands of entries per second.
+ */
 function entryOf(line: string, node: NodeId): TraceEntry | null {
   try {
     const entry = JSON.parse(line) as TraceEntry | null;
     const isSound = entry?.node === node && Number.isFinite(entry.at) && typeof entry.kind === "string";
     return isSound ? entry : null;
   } catch {
-    return null; // A line cut off by a crash.
+    return null; // A crash has cut off the line.
   }
 }

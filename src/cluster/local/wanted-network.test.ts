@@ -3,7 +3,7 @@ import { changesOf, faultsOf, healthyNetwork, networkAfter, networksAfter } from
 
 const nodes = [0, 1, 2, 3];
 
-test("a cut link is cut at both ends, once, until it is mended", () => {
+test("cuts a link at both ends, once, until it is mended", () => {
   const once = networkAfter(healthyNetwork, { type: "cut", nodes: [0, 2] }, nodes);
   const twice = networkAfter(once, { type: "cut", nodes: [2, 0] }, nodes);
   expect(twice.cuts).toHaveLength(2);
@@ -13,7 +13,7 @@ test("a cut link is cut at both ends, once, until it is mended", () => {
   expect(networkAfter(twice, { type: "mend", nodes: [0, 2] }, nodes)).toEqual(healthyNetwork);
 });
 
-test("a split cuts between groups and mends within; who is in no group is alone", () => {
+test("a split cuts links between groups and mends those within; a node in no group is alone", () => {
   const before = networkAfter(healthyNetwork, { type: "cut", nodes: [0, 1] }, nodes);
   const split = networkAfter(before, { type: "split", groups: [[0, 1], [2]] }, nodes);
   expect(nodes.map((node) => faultsOf(node, split).cutTo)).toEqual([
@@ -24,13 +24,13 @@ test("a split cuts between groups and mends within; who is in no group is alone"
   ]);
 });
 
-test("link conditions hold for everybody until the network heals", () => {
+test("link conditions apply to all nodes until the network heals", () => {
   const degraded = networkAfter(healthyNetwork, { type: "link-conditions", dropRate: 0.5, delayMs: [10, 20] }, nodes);
   expect(faultsOf(3, degraded)).toEqual({ cutTo: [], dropRate: 0.5, delayMs: { min: 10, max: 20 } });
   expect(networkAfter(degraded, { type: "heal" }, nodes)).toEqual(healthyNetwork);
 });
 
-test("what changes for a node, in words", () => {
+test("describes a node's changes", () => {
   const split = networkAfter(healthyNetwork, { type: "split", groups: [[0, 1], [2]] }, nodes);
   expect(changesOf(0, healthyNetwork, split)).toEqual(["link to 2 cut", "link to 3 cut"]);
   const degraded = networkAfter(healthyNetwork, { type: "link-conditions", dropRate: 0.2, delayMs: [0, 30] }, nodes);
@@ -43,7 +43,7 @@ test("what changes for a node, in words", () => {
   expect(changesOf(2, degraded, degraded)).toEqual([]);
 });
 
-test("what the network was like is kept for a minute after it ended", () => {
+test("keeps a state of the network for a minute after it ended", () => {
   const at = (since: number) => ({ since, network: healthyNetwork });
   const sinceOf = (networks: readonly { since: number }[]) => networks.map(({ since }) => since);
   expect(sinceOf(networksAfter([at(0), at(1_000)], at(50_000)))).toEqual([0, 1_000, 50_000]);

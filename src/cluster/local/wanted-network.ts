@@ -1,18 +1,26 @@
-/** What the network between the members should be like. The supervisor holds it; each member's fault injector gets its part. */
+/**
+ * The desired state of the network between the members. The supervisor stores it and sends each member's fault injector
+ * the part that concerns that member.
+ */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Faults } from "../../runtime/fault-injector.ts";
 import { linkCut, linkMended, sendingChanged } from "../../trace/link-model.ts";
 import type { Act, NetworkPeriod, NetworkPicture } from "../feed.ts";
 
+/** A request that changes the network. */
 export type NetworkAct = Extract<Act, { type: "cut" | "mend" | "split" | "heal" | "link-conditions" }>;
 
+/** A network without faults. */
 export const healthyNetwork: NetworkPicture = { cuts: [], dropRate: 0, delayMs: [0, 0] };
 
 const KEPT_MS = 65_000;
 const MOST_KEPT = 60;
 
-/** The network after the act. @throws UsageError if it makes no sense for these nodes. */
+/**
+ * Returns the network after the action.
+ * @throws UsageError if the action makes no sense for these nodes
+ */
 export function networkAfter(network: NetworkPicture, act: NetworkAct, nodes: readonly NodeId[]): NetworkPicture {
   switch (act.type) {
     case "cut":
@@ -31,19 +39,22 @@ export function networkAfter(network: NetworkPicture, act: NetworkAct, nodes: re
   }
 }
 
-/** Those of the last minute, and the new one: of what is older, nobody draws anything. */
+/** Appends the new state and drops the states from before the last minute, which are no longer drawn. */
 export function networksAfter(networks: readonly NetworkPeriod[], next: NetworkPeriod): NetworkPeriod[] {
   const ended = networks.filter((_, index) => (networks[index + 1]?.since ?? next.since) > next.since - KEPT_MS);
   return [...ended.slice(-MOST_KEPT), next];
 }
 
-/** Node `from`'s part: it drops what must not leave it, so a link cut both ways is cut at both ends. */
+/**
+ * Returns the faults for node `from`, which drops the messages that it must not send. A link that is cut in both
+ * directions is cut at both ends.
+ */
 export function faultsOf(from: NodeId, { cuts, dropRate, delayMs: [min, max] }: NetworkPicture): Faults {
   const cutTo = cuts.filter(([sender]) => sender === from).map(([, to]) => to);
   return { cutTo: cutTo.sort((a, b) => a - b), dropRate, delayMs: { min, max } };
 }
 
-/** What becomes of node `from`'s part, in the words of a trace. */
+/** Returns the changes to the faults at node `from`, described as text for a trace. */
 export function changesOf(from: NodeId, before: NetworkPicture, after: NetworkPicture): string[] {
   const [was, is] = [faultsOf(from, before), faultsOf(from, after)];
   const cut = is.cutTo.filter((to) => !was.cutTo.includes(to)).map(linkCut);

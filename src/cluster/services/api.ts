@@ -1,6 +1,6 @@
 /**
- * The API of `join()`: a member of a cluster, its elections, its locks and its channels. Guarantees: docs/guarantees.md and
- * docs/channels.md.
+ * The API of `join()`: a cluster member with its elections, locks and channels. For the guarantees, see
+ * docs/guide/guarantees.md and docs/guide/channels.md.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { PeerStatus } from "../../runtime/admin-pages.ts";
@@ -17,118 +17,171 @@ import type { Timing } from "./timing.ts";
 
 export type { AcquireOptions, Grant, Tenure };
 
+/** Options for `join()`. */
 export interface JoinOptions {
-  /** This member's id, one of `members`. */
+  /** This member's id, which is a key of `members`. */
   readonly id: NodeId;
-  /** Every member with the address at which the others reach it, `host:port`. The same for all members. Host names are looked up before each connection. */
+  /**
+   * The ids of all members and the addresses at which they reach each other, `host:port`. Must be the same for all
+   * members. Host names are looked up before each connection.
+   */
   readonly members: Readonly<Record<NodeId, string>>;
-  /** `host:port` that this member binds, such as `0.0.0.0:7101` in a container. Default: its own address among `members`. */
+  /**
+   * The `host:port` that this member binds, such as `0.0.0.0:7101` in a container. Default: the member's address in
+   * `members`.
+   */
   readonly listen?: string | undefined;
   /**
-   * This member joins a cluster that others have founded, and that has it on its list: call `member.cluster.add()` or `coterie member add`.
-   * `members` then lists itself and the members that it connects to first. No effect once its journal knows a cluster. Default: false,
-   * `members` found a cluster together.
+   * Whether this member joins a running cluster. If so, first add it there with `member.cluster.add()` or
+   * `coterie member add`. `members` then lists this member and the ones it initially connects to. Ignored once the
+   * journal records a cluster. Default: false, meaning that the listed `members` form a new cluster.
    */
   readonly existing?: boolean | undefined;
-  /** The folder of this member's journal, and of no other member's; `{id}` is replaced by the id. */
+  /** The folder for this member's journal. Members must not share it. `{id}` is replaced by the id. */
   readonly dataDir: string;
-  /** Members of another cluster are refused. Default `coterie`. */
+  /** The name of the cluster. Connections from members of other clusters are refused. Default: `coterie`. */
   readonly cluster?: string | undefined;
-  /** PEM files, `{id}` in a path is replaced by the id; `"off"` if the network is trusted. Required off loopback. */
+  /**
+   * Paths to PEM files. `{id}` in a path is replaced by the id. `"off"` disables TLS; use it only on a trusted network.
+   * Required unless all addresses are loopback addresses.
+   */
   readonly tls?: "off" | { readonly ca: string; readonly cert: string; readonly key: string } | undefined;
+  /** Overrides default limits, such as the number of waiting calls and the size of frames between members. */
   readonly limits?: Partial<ServiceLimits & Limits> | undefined;
-  /** Receives log lines: `console`, a logger with `info`, `warn` and `error`, or the result of `createLog()`. Default: warnings and errors go to stderr. */
+  /**
+   * Receives log lines: `console`, a logger with `info`, `warn` and `error`, or the result of `createLog()`. By
+   * default, warnings and errors go to stderr.
+   */
   readonly log?: Logger | undefined;
   /**
-   * `host:port` for the admin pages, on loopback: `/status`, `/metrics`, `/healthz`, `/readyz`, and elections and locks for
-   * other programs of this machine. Off loopback: `AdminOptions`. Default: none.
+   * The loopback `host:port` for the admin pages: `/status`, `/metrics`, `/healthz`, `/readyz`, and elections and locks
+   * for other programs on this machine. To use an address that is not loopback, pass `AdminOptions`. Default: none.
    */
   readonly admin?: string | AdminOptions | undefined;
-  /** `host:port` where clients (processes that are not members) are served, on loopback. Off loopback: `ClientsOptions`. Default: none. */
+  /**
+   * The loopback `host:port` that serves clients (processes that are not members). To use an address that is not
+   * loopback, pass `ClientsOptions`. Default: none.
+   */
   readonly clients?: string | ClientsOptions | undefined;
-  /** `host:port` where etcd's API v3 is served over gRPC, on loopback: docs/etcd-api.md. Default: none. */
+  /** The loopback `host:port` that serves etcd's API v3 over gRPC. See docs/guide/etcd-api.md. Default: none. */
   readonly etcd?: string | undefined;
   /**
-   * A prom-client `Registry` that contains the member's metrics until it leaves; members may not share one. docs/metrics.md lists the metrics. Default: only
-   * `/metrics` on the admin address shows them.
+   * A prom-client `Registry` for the member's metrics, which are removed when the member leaves. Members must not share
+   * a registry. docs/reference/metrics.md lists the metrics. Default: none; only `/metrics` on the admin address shows
+   * them.
    */
   readonly registry?: MetricRegistry | undefined;
-  /** Group, port and interface of channels with `transport: "udp"`: the same group and port for all members. */
+  /**
+   * The group, port and interface for channels with `transport: "udp"`. The group and port must be the same for all
+   * members.
+   */
   readonly multicast?: MulticastPlace | undefined;
   /**
-   * How long a member may be paused and keep its locks and leaderships, the same for all members: `fast` 0.2 s, `default` 4 s, `patient`
-   * 8 s. Locks of a crashed member are released a little later. docs/timing.md lists the costs.
+   * How long a member can be paused without losing its locks and leaderships: `fast` 0.2 s, `default` 4 s, `patient` 8
+   * s. Must be the same for all members. A crashed member's locks are released slightly later. docs/operate/timing.md
+   * lists the costs.
    */
   readonly timing?: Timing | undefined;
-  /** Aborted: the member leaves; before it has joined, `join()` rejects with the signal's reason. */
+  /**
+   * Aborting it makes the member leave. If the member has not joined yet, `join()` rejects with the signal's reason.
+   */
   readonly signal?: AbortSignal | undefined;
-  /** For tests and demonstrations: `PUT /faults` on the admin address drops, delays and cuts this member's messages. */
+  /**
+   * Enables `PUT /faults` on the admin address, which drops, delays or blocks this member's messages. For tests and
+   * demonstrations. Default: false.
+   */
   readonly faultInjector?: boolean | undefined;
 }
 
-/** Address, roles and certificates for clients (processes that are not members); docs/clients.md. */
+/** The address, roles and certificates for clients (processes that are not members). See docs/guide/clients.md. */
 export interface ClientsOptions {
-  /** `host:port` for HTTP and WebSocket. Off loopback `roles` and `tls` are required. */
+  /** The `host:port` for HTTP and WebSocket. `roles` and `tls` are required unless it is a loopback address. */
   readonly listen: string;
   /**
-   * The address at which clients reach this member, such as `https://node-1.example.org:7300`. Members send the addresses of all members
-   * to their clients. Default: `listen`, or if that is all interfaces, the host at which members reach it.
+   * The URL at which clients reach this member, such as `https://node-1.example.org:7300`. Each member sends all
+   * members' URLs to its clients. Default: the address in `listen`. If that means all interfaces, its host is replaced
+   * by the one at which other members reach this one.
    */
   readonly url?: string | undefined;
-  /** A JSON file with the hashes of tokens, the names in certificates, and the role of each; `{id}` is replaced by the id. Default, on loopback: every client may do everything. */
+  /**
+   * A JSON file with the hashes of tokens and the names in certificates, each with a role. `{id}` is replaced by the
+   * id. Default, on loopback only: every client has the role `admin`.
+   */
   readonly roles?: string | undefined;
-  /** PEM files, `{id}` in a path is replaced by the id; with `ca`, clients may show a certificate of that authority. `"off"` if the network is trusted. */
+  /**
+   * Paths to PEM files. `{id}` in a path is replaced by the id. With `ca`, clients may present a certificate signed by
+   * that authority. `"off"` disables TLS; use it only on a trusted network.
+   */
   readonly tls?: "off" | { readonly cert: string; readonly key: string; readonly ca?: string } | undefined;
-  /** Web pages of these origins may call, such as `https://console.example.org`, in addition to pages of the same address. */
+  /**
+   * The origins of web pages that may call this member, such as `https://console.example.org`, in addition to its own
+   * address.
+   */
   readonly origins?: readonly string[] | undefined;
 }
 
+/** The address of the admin pages, and access to them. */
 export interface AdminOptions {
-  /** `host:port`. Off loopback the pages are read-only. */
+  /** The `host:port`. Unless it is a loopback address, the pages are read-only. */
   readonly address: string;
-  /** PEM files, `{id}` in a path is replaced by the id; with `ca`, callers must show a certificate of that authority. `"off"` if the network is trusted. Required off loopback. */
+  /**
+   * Paths to PEM files. `{id}` in a path is replaced by the id. With `ca`, callers must present a certificate signed by
+   * that authority. `"off"` disables TLS; use it only on a trusted network. Required unless the address is a loopback
+   * address.
+   */
   readonly tls?: "off" | { readonly cert: string; readonly key: string; readonly ca?: string } | undefined;
-  /** Only `/status`, `/metrics`, `/healthz` and `/readyz`, which do not act on the member. Default: true off loopback. */
+  /**
+   * Whether to serve only `/status`, `/metrics`, `/healthz` and `/readyz`, which do not act on the member. Default:
+   * true unless the address is a loopback address.
+   */
   readonly readOnly?: boolean | undefined;
 }
 
+/** The group, port and interface for IP multicast. */
 export type MulticastPlace = Omit<UdpPlace, "tls">;
 
+/** Limits on elections, locks and channels in this process. */
 export interface ServiceLimits {
-  /** Elections in use in this process, and as many channels. Default 10,000. */
+  /** The maximum number of elections, and of channels, that can be in use in this process. Default: 10,000 each. */
   readonly maxInstances: number;
-  /** Calls of this process that wait for one lock, and messages that wait to be sent on one channel. Default 10,000. */
+  /**
+   * The maximum number of calls in this process that can wait for one lock, and of messages that can wait to be sent on
+   * one channel. Default: 10,000 each.
+   */
   readonly maxWaiters: number;
 }
 
-/** One member of a cluster, in this process. */
+/** A member of a cluster, running in this process. */
 export interface Member extends StateApi, AsyncDisposable {
+  /** This member's id, as passed to `join()`. */
   readonly id: NodeId;
-  /** The base URL of the admin pages; null if there are none. */
+  /** The base URL of the admin pages. Null if they are not served. */
   readonly admin: string | null;
-  /** The list of members, and changes of it. */
+  /** Reads and changes the member list. */
   readonly cluster: ClusterMembers;
-  /** The base URL for clients (processes that are not members); null if they are not served. */
+  /** The base URL for clients (processes that are not members). Null if they are not served. */
   readonly clients: string | null;
-  /** The base URL of etcd's API; null if it is not served. */
+  /** The base URL of etcd's API. Null if it is not served. */
   readonly etcd: string | null;
-  /** Aborted when this member begins to leave, or fails. The reason is a `CoordinationError`. */
+  /** Aborted when this member begins to leave or fails. The reason is a `CoordinationError`. */
   readonly signal: AbortSignal;
 
   /**
-   * The election of that name: one leader at a time among the members that campaign in it.
+   * Opens an election with at most one leader at a time among the members that campaign in it.
    *
+   * @param name must be the same at every member
    * @example
    * await member.election("nightly-report").lead(async ({ signal, token }) => {
    *   while (!signal.aborted) await writeReport({ token, signal });
    * });
-   * @throws UsageError for an invalid name or option.
+   * @throws UsageError if the name or an option is invalid
    */
   election<M = unknown>(name: string, options?: ElectionOptions<M>): Election<M>;
 
   /**
-   * The lock of that name: one holder at a time among all members, and among all callers in this process.
+   * Opens a lock with at most one holder at a time among all callers at all members.
    *
+   * @param name must be the same at every member
    * @example
    * const lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
    * try {
@@ -136,141 +189,188 @@ export interface Member extends StateApi, AsyncDisposable {
    * } finally {
    *   await lock.release();
    * }
-   * @throws UsageError for an invalid name or option.
+   * @throws UsageError if the name is invalid
    */
   mutex(name: string): Mutex;
 
   /**
-   * The channel of that name: a message of any member is delivered to all members that have the channel open.
+   * Opens a channel. Each message is delivered to all members that have the channel open.
    *
+   * @param name must be the same at every member
    * @example
    * const room = member.channel<{ text: string }>("room", { order: "causal" });
    * await room.send({ text: "hello" });
    * for await (const { from, payload } of room) console.log(from, payload.text);
-   * @throws UsageError for an invalid name or option, `other-setting` if this process has the channel open with other options.
+   * @throws UsageError if the name or an option is invalid, `other-setting` if this process has the channel open with
+   *   different options
    */
   channel<T = unknown>(name: string, options: ChannelOptions): Channel<T>;
 
   /**
-   * Resolves once a lock or an election is possible: this member reaches a majority and knows the leader of the log.
+   * Waits until this member can acquire locks and lead elections: it can reach a majority and knows who leads the log.
    *
-   * @throws CoordinationError `ready-timeout`, whose `phase` names the obstacle (`no-majority`, `no-log-leader`),
-   * `ready-aborted`, `member-left` or `member-failed`.
+   * @example
+   * await member.ready({ timeoutMs: 30_000 });
+   * @throws CoordinationError `ready-timeout` (its `phase` names the obstacle: `no-majority` or `no-log-leader`),
+   *   `ready-aborted`, `member-left` or `member-failed`
    */
   ready(options?: ReadyOptions): Promise<void>;
 
-  /** Events of this member, from now on, until it leaves; rejects if the member fails. A slow reader loses the oldest events, and `dropped` reports how many. */
+  /**
+   * Iterates over this member's events, from now until it leaves. Rejects if the member fails. A slow reader loses the
+   * oldest events; a `dropped` event reports how many.
+   *
+   * @example
+   * for await (const event of member.events())
+   *   if (event.type === "quorum-lost") console.warn(`${event.reachable} of ${event.members} members are reachable`);
+   * @throws CoordinationError `member-failed`, `member-removed`
+   */
   events(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<MemberEvent>;
 
-  /** The state of this member, as plain data. */
+  /** @returns a snapshot of this member's state, as plain data */
   status(): MemberStatus;
 
-  /** Releases locks, steps down in elections, and closes. A second call does nothing more. */
+  /** Releases the member's locks, steps down in elections, and closes the member. Further calls have no effect. */
   leave(): Promise<void>;
 }
 
+/** Options for `Member.election()`. */
 export interface ElectionOptions<M = unknown> {
-  /** Published to the others while this member leads, such as its address. JSON data, at most 4,096 bytes. It belongs to the campaigns of this handle. */
+  /**
+   * Data that is published to the other members while this member leads, such as its address. JSON data of at most
+   * 4,096 bytes. It applies only to campaigns started through this handle.
+   */
   readonly metadata?: M | undefined;
 }
 
+/** A lock shared by all members. */
 export interface Mutex {
+  /** The name given to `mutex()`. */
   readonly name: string;
   /**
-   * Waits for the lock; callers of all members are served in FIFO order. If the session of the member ends meanwhile, the call keeps
-   * waiting in the next session, behind all others. A rejected call leaves nothing behind: a grant that arrives later is released.
-   * @throws UsageError `bad-option`. CoordinationError, phase `never-acquired`: `acquire-timeout`, `acquire-aborted`, `too-many-waiters`,
-   * `member-left`, `member-removed`, `member-failed`; of a client `client-closed`, `client-refused`. Phase `never-sent`: `state-full`, and
-   * `forbidden` of a client.
+   * Waits for the lock. Callers at all members are served in FIFO order. If the member's session ends during the wait,
+   * the call keeps waiting in the next session, behind all other callers. If the lock is granted after the call has
+   * rejected, it is released.
+   * @throws UsageError `bad-option`. CoordinationError, phase `never-acquired`: `acquire-timeout`, `acquire-aborted`,
+   *   `too-many-waiters`, `member-left`, `member-removed`, `member-failed`; for a client, `client-closed` and
+   *   `client-refused`. Phase `never-sent`: `state-full`; for a client, `forbidden`
    */
   acquire(options?: AcquireOptions): Promise<Grant>;
   /**
-   * Acquires, calls `work`, and releases when the work has ended.
-   * @throws as `acquire()` does; the error of the work; the reason of the grant's `signal`, such as `grant-lost`, if the work succeeded but
-   * the lock was lost before it ended.
+   * Acquires the lock, calls `work`, and releases the lock when `work` has finished.
+   *
+   * @returns the result of `work`
+   * @example
+   * await member.mutex("invoice-42").use(({ token, signal }) => charge({ token, signal }), { timeoutMs: 5_000 });
+   * @throws the errors of `acquire()`; the error that `work` throws; the reason of the grant's `signal`, such as
+   *   `grant-lost`, if `work` succeeded but the lock was lost before it finished
    */
   use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 }
 
+/** Options for `Member.ready()`. */
 export interface ReadyOptions {
-  /** How long to wait at most. Default: no limit. */
+  /** The maximum time to wait. Default: no limit. */
   readonly timeoutMs?: number | undefined;
-  /** Aborted: the wait ends. */
+  /** Aborting it rejects the promise. */
   readonly signal?: AbortSignal | undefined;
 }
 
+/** An election among the members that campaign in it. */
 export interface Election<M = unknown> {
+  /** The name given to `election()`. */
   readonly name: string;
-  /** The leader, as this member knows; null while it knows none. */
+  /** The leader, as far as this member knows. Null if it knows of none. */
   readonly leader: NodeId | null;
   /**
-   * Campaigns, and calls `work` while this member leads. When leadership is lost, `signal` is aborted. Once the work has ended, the
-   * member campaigns again, and calls `work` again when it is elected again. Work that ends while the member leads ends the campaign: the
-   * member steps down, and the promise resolves or rejects as the work did.
+   * Campaigns, and calls `work` when this member is elected. When leadership is lost, `signal` is aborted. Once `work`
+   * has finished, the member campaigns again, and calls `work` again when it is reelected. If `work` finishes while the
+   * member still leads, the campaign is over: the member steps down, and the promise resolves or rejects as `work` did.
    *
-   * The work must end soon after its signal is aborted. Its result or error is then ignored, unless it throws something other than the
-   * signal's reason or an `AbortError`, which ends the campaign as well.
-   * @throws CoordinationError `lead-aborted`, `member-left`, `member-failed`, and errors that would end `acquire()` of a lock, such as
-   * `forbidden` and `state-full`; UsageError `already-campaigning`.
+   * `work` must finish soon after its signal is aborted. Its result or error is then ignored. However, if it throws
+   * anything other than the signal's reason or an `AbortError`, the campaign ends with that error.
+   *
+   * @example
+   * const election = member.election("nightly-report");
+   * await election.lead(async ({ signal, token }) => {
+   *   while (!signal.aborted) await writeReport({ token, signal });
+   * });
+   * @throws CoordinationError `lead-aborted`, `member-left`, `member-failed`, and errors that would end `acquire()` of
+   *   a lock, such as `forbidden` and `state-full`; UsageError `already-campaigning`
    */
   lead<T>(work: (leadership: Leadership) => T | Promise<T>, options?: LeadOptions): Promise<T>;
-  /** The leader, at once and after each change. A slow reader sees the latest only. It ends, or rejects, as watches of maps do. */
+  /**
+   * Yields the leader immediately, and again after each change. A slow reader gets only the latest one. The iterator
+   * ends or rejects in the same cases as `SharedMap.watch()`.
+   *
+   * @example
+   * for await (const { leader, metadata } of member.election<{ url: string }>("nightly-report").watch())
+   *   console.log(leader, metadata?.url);
+   */
   watch(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<LeaderChange<M>>;
 }
 
+/** Options for `Election.lead()`. */
 export interface LeadOptions {
-  /** Aborted: the member stops campaigning, and leading. */
+  /** Aborting it makes the member step down and stop campaigning. */
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A term of leadership in an election. `name` is the election's name. */
 export type Leadership = Tenure & { readonly name: string };
 
+/** The leader of an election. `leader` and `token` are null if this member knows of no leader. */
 export interface LeaderChange<M = unknown> {
+  /** The id of the leader. */
   readonly leader: NodeId | null;
-  /** Of that leader; null while there is none. */
+  /** The leader's token. */
   readonly token: number | null;
-  /** The leader's `metadata`; absent if it has none. */
+  /** The leader's `metadata`. Absent if the leader has none. */
   readonly metadata?: M;
 }
 
+/** An event of a member, as `Member.events()` reports it. */
 export type MemberEvent =
-  /** No message from that member for too long, or messages again. */
+  /** No message has arrived from that member for too long, or messages are arriving again. */
   | { readonly type: "peer-suspected" | "peer-restored"; readonly node: NodeId }
   /**
-   * This member reaches no majority: calls wait, and locks and leaderships will be lost. Or it reaches one, for the first time or
-   * again.
+   * This member can no longer reach a majority, so calls wait, and locks and leaderships will be lost. Or it can reach
+   * one, for the first time or again.
    */
   | { readonly type: "quorum-lost" | "quorum-gained"; readonly reachable: number; readonly members: number }
-  /** The leader of an election that this process has open; null while it knows none. */
+  /** An election that is open in this process has a new leader. `leader` is null if this member knows of none. */
   | {
       readonly type: "leader-changed";
       readonly election: string;
       readonly leader: NodeId | null;
       readonly token: number | null;
     }
-  /** The leader of the log; null while this member knows none. */
+  /** The log has a new leader. `leader` is null if this member knows of none. */
   | { readonly type: "log-leader-changed"; readonly leader: NodeId | null; readonly term: number }
-  /** This member's session is over: its locks, leaderships and leased entries are lost. */
+  /** This member's session has ended: its locks, leaderships and leased entries are lost. */
   | { readonly type: "session-lost"; readonly session: number }
-  /** Commands wait here for `replicated()` to define that machine, with `bytes` in all. Above `maxBytes` the member stops. */
+  /**
+   * This member retains commands for a state machine, `bytes` in total, until `replicated()` defines the machine. The
+   * member stops if they exceed `maxBytes`.
+   */
   | {
       readonly type: "machine-undefined";
       readonly machine: string;
       readonly bytes: number;
       readonly maxBytes: number;
     }
-  /** Other members have the channel open with another order or transport: it is closed here. */
+  /** Other members have the channel open with a different order or transport, so it has been closed at this member. */
   | { readonly type: "instance-refused"; readonly kind: Kind; readonly name: string; readonly why: string }
-  /** A node has another list of members, or one of the two has lost its journal: there is no link between them. */
+  /** A node has a different member list, or one of the two has lost its journal. They do not exchange messages. */
   | {
       readonly type: "node-refused";
       readonly node: NodeId;
       readonly reason: "wrong-members" | "lost-journal";
       readonly why: string;
     }
-  /** There is a link to that node again. */
+  /** This member exchanges messages with that node again. */
   | { readonly type: "node-accepted"; readonly node: NodeId }
-  /** The list of members has changed. */
+  /** The member list has changed. */
   | {
       readonly type: "members-changed";
       readonly members: readonly NodeId[];
@@ -279,42 +379,65 @@ export type MemberEvent =
     }
   /** This process, or the whole machine, was paused for `forMs`. */
   | { readonly type: "stalled"; readonly forMs: number }
-  /** This reader was too slow: that many events were lost. */
+  /** This reader was too slow and lost this many events. */
   | { readonly type: "dropped"; readonly events: number };
 
+/** The kinds of named objects in a process. */
 export type Kind = "election" | "mutex" | "channel";
 
+/** A member's state, as plain data. */
 export interface MemberStatus extends Standing {
+  /** This member's id. */
   readonly id: NodeId;
+  /** The name of the cluster. */
   readonly cluster: string;
+  /** The address at which the other members reach this one, `host:port`. */
   readonly address: string;
+  /**
+   * `joined`: in service. `left`: `leave()` was called. `failed`: the disk or an algorithm failed, or the cluster
+   * removed this member.
+   */
   readonly state: "joined" | "left" | "failed";
+  /** The links to the other members. `suspected`: no message has arrived from that member for too long. */
   readonly peers: readonly (PeerStatus & { readonly suspected: boolean })[];
-  /** The voters on the list that this member knows; empty if it is new and knows none. */
+  /** The voters on the list that this member knows. Empty if the member is new and has no list yet. */
   readonly voters: readonly NodeId[];
-  /** The number of members that are connected and not suspected, this one included. */
+  /** The number of members that are connected and not suspected, including this one. */
   readonly reachable: number;
-  /** Whether these are a majority. */
+  /** Whether the reachable members are a majority. */
   readonly hasQuorum: boolean;
-  /** The leader of the log; null while this member knows none. Leaders of elections are in `instances`. */
+  /** The leader of the log. Null if this member knows of none. Leaders of elections are in `instances`. */
   readonly leader: NodeId | null;
+  /** The elections, locks and channels in use in this process. */
   readonly instances: readonly InstanceStatus[];
   /** The state of the replicated service at this member. */
   readonly shared: StateStatus;
+  /** Milliseconds since this member joined. */
   readonly uptimeMs: number;
 }
 
+/** The state of an election, lock or channel that is in use at this member. */
 export interface InstanceStatus {
+  /** The kind of the object. */
   readonly kind: Kind;
+  /** The name that the program used to open it. */
   readonly name: string;
+  /**
+   * For an election, `leader`, `candidate` or `follower`. For a lock, `held` or `wanted`. For a channel, a short
+   * description.
+   */
   readonly role: string;
-  /** Of an election: the leader, as this member knows. Otherwise null. */
+  /** The leader of an election, as far as this member knows. Null for locks and channels. */
   readonly leader: NodeId | null;
-  /** Of the lock or leadership that this member holds; null if it holds none. */
+  /** The token of the lock or leadership that this member holds. Null if it holds none. */
   readonly token: number | null;
+  /** Whether this member certainly holds the lock or leadership now. */
   readonly isHeld: boolean;
-  /** Calls of this process that wait for it; of a channel, messages that wait to be sent. */
+  /**
+   * The number of calls in this process that are waiting for it. For a channel, the number of messages waiting to be
+   * sent.
+   */
   readonly waiting: number;
-  /** Of a channel: its state here. */
+  /** The state of a channel at this member. */
   readonly channel?: ChannelStatus;
 }

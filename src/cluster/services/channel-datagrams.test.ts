@@ -1,4 +1,4 @@
-/** Channels whose messages are multicast, over real datagrams. */
+/** Checks channels with IP multicast, over real datagrams. */
 
 import { expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
@@ -13,7 +13,7 @@ import type { Channel } from "./channel-api.ts";
 
 const closing = closedAfterEach();
 
-/** Members that multicast on this machine and hear each other, and what they say to the group. */
+/** Starts members that multicast on this machine and receive from each other, and records the group's datagrams. */
 async function multicasting(
   wanted: { maxDatagramBytes?: number } = {},
 ): Promise<{ members: Member[]; overheard: Overheard }> {
@@ -27,7 +27,7 @@ async function multicasting(
   return { members, overheard };
 }
 
-/** What was said was multicast: each member has sent datagrams that carry messages, and has received some. */
+/** Expects that messages were multicast: each member has sent and received datagrams with messages. */
 async function expectDatagrams(members: readonly Member[], { carriers }: Overheard): Promise<void> {
   for (const { id, admin } of members) {
     expect(carriers.get(id)).toBeGreaterThan(0);
@@ -43,13 +43,13 @@ test.each(orders)("order %s: every member receives every message once", async (o
   await expectDatagrams(members, overheard);
 });
 
-test("a channel that does not use them has none, though its members do", async () => {
+test("a channel without udp uses no datagrams, though its members do", async () => {
   const { members, overheard } = await multicasting();
   await everybodyGetsEverything(members, { order: "fifo", transport: "tcp" });
   expect(overheard.carriers.size).toBe(0);
 });
 
-test("what members multicast gathers to a few datagrams, and a larger payload goes all the same", async () => {
+test("gathers messages into few datagrams, and sends a larger payload too", async () => {
   const { members, overheard } = await multicasting({ maxDatagramBytes: 1_400 });
   const rooms = members.map((member) => member.channel<string>("room", { order: "fifo", transport: "udp" }));
   await Promise.all(rooms.map((room) => joined(room, 3)));
@@ -73,7 +73,7 @@ test.each([
   [{ port: 0 }, "expected multicast.port"],
   [{ interface: "nowhere0" }, "expected multicast.interface"],
   [{ address: "239.1.1.1" }, "among group, port, interface, ttl, key, maxDatagramBytes"],
-])("multicast %j is refused before anything is opened", async (wrong, message) => {
+])("rejects multicast %j before anything is opened", async (wrong, message) => {
   const place = { group: "239.12.34.56", port: 17_654, interface: "127.0.0.1", ...wrong };
   const it = closing(await cluster(1, { multicast: place }));
   await expect(it.start(1)).rejects.toThrow(message);

@@ -1,4 +1,7 @@
-/** What channels leave in the memory of a process: real members, since a world's disks and machines have theirs in the same heap. */
+/**
+ * Measures the memory that channels retain in a process. Uses real members, since a simulated world's disks and
+ * machines share the heap.
+ */
 import { expect, test } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { heapUsedBytes } from "../../../test/network/heap.ts";
@@ -8,17 +11,17 @@ import type { Channel } from "./channel-api.ts";
 
 const closing = closedAfterEach();
 
-test("a use that only sends leaves nothing behind", async () => {
+test("a use that only sends retains nothing", async () => {
   const it = closing(await cluster(1));
   const member = await it.start(1);
   const open = (): Channel<string> => member.channel<string>("room", { order: "fifo" });
   const before = heapUsedBytes();
   for (let number = 0; number < 2_000; number++) await open().send("x".repeat(10_000));
-  expect(heapUsedBytes() - before).toBeLessThan(10_000_000); // Of 20 MB that were sent.
+  expect(heapUsedBytes() - before).toBeLessThan(10_000_000); // 20 MB have been sent.
   await expect((async () => next(open().read(), 2_000))()).rejects.toMatchObject({ code: "reader-too-slow" });
 });
 
-test.each(["causal", "total"] as const)("%s: what has been delivered leaves nothing behind", async (order) => {
+test.each(["causal", "total"] as const)("%s: delivered messages are not retained", async (order) => {
   const members = await startAll(closing(await cluster(3)));
   const rooms = members.map((member) => member.channel<string>("room", { order }));
   await Promise.all(rooms.map((room) => joined(room, 3)));

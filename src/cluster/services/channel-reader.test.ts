@@ -10,12 +10,12 @@ const delivery = (id: string, values: readonly unknown[]): Delivery => ({
   count: values.length,
   json: JSON.stringify(values),
 });
-/** One of a megabyte. */
+/** Returns a delivery of one megabyte. */
 const large = (id: string): Delivery => delivery(id, ["x".repeat(1024 * 1024)]);
 
 interface Played {
   readonly reader: ChannelReader;
-  /** Whether senders were told to wait, each time that changed. */
+  /** For each change: whether senders must now wait. */
   readonly pressure: boolean[];
 }
 
@@ -39,7 +39,7 @@ async function all(reader: AsyncIterable<Read>): Promise<string[]> {
 }
 
 describe("a reader", () => {
-  test("keeps the covered deliveries until the state comes, unless some are missing already", () => {
+  test("keeps the covered deliveries until the state arrives, unless some are missing already", () => {
     const { reader, pressure } = played();
     reader.claim(undefined, () => {});
     for (let n = 0; n < 5; n++) reader.take(large(String(n)));
@@ -50,7 +50,7 @@ describe("a reader", () => {
     expect([reader.unread, pressure]).toEqual([0, [true, false]]);
   });
 
-  test("gets each message of a delivery, with its place", async () => {
+  test("gets each message of a delivery, with its index", async () => {
     const { reader } = played();
     reader.claim(undefined, () => {});
     const first = reader.next();
@@ -59,7 +59,7 @@ describe("a reader", () => {
     expect((await reader.next()).value).toEqual({ from: 2, view: 1, id: "1.2.7.1", payload: { b: 1 } });
   });
 
-  test("does not get what is no batch", async () => {
+  test("ignores a malformed batch", async () => {
     const { reader } = played();
     reader.claim(undefined, () => {});
     reader.take({ ...delivery("a", []), count: 2 });
@@ -72,7 +72,7 @@ describe("a reader", () => {
     expect(await all(reader)).toEqual([]);
   });
 
-  test("that several wait for at once serves them as they came", async () => {
+  test("serves concurrent calls in order", async () => {
     const { reader } = played();
     reader.claim(undefined, () => {});
     const waits = [reader.next(), reader.next(), reader.next()];
@@ -81,7 +81,7 @@ describe("a reader", () => {
     expect((await Promise.all(waits)).map(({ value }) => value.payload)).toEqual([1, 2, 3]);
   });
 
-  test("gets what came before it began, and what waits for it when it is ended", async () => {
+  test("gets messages from before it began, and waiting ones after it has ended", async () => {
     const { reader } = played();
     reader.take(delivery("a", [1]));
     reader.claim(undefined, () => {});
@@ -90,7 +90,7 @@ describe("a reader", () => {
     expect(await all(reader)).toEqual(["a.0", "b.0"]);
   });
 
-  test("that is left, or whose signal is aborted, gets nothing more", async () => {
+  test("gets nothing more after it returns, or its signal is aborted", async () => {
     const { reader } = played();
     const abort = new AbortController();
     reader.claim(abort.signal, () => {});
@@ -105,7 +105,7 @@ describe("a reader", () => {
     expect(await end).toEqual(none);
   });
 
-  test("with 4 MiB unread makes senders wait, until it has but 1", async () => {
+  test("with 4 MiB unread makes senders wait, until only 1 MiB is left", async () => {
     const { reader, pressure } = played();
     reader.claim(undefined, () => {});
     for (const id of ["a", "b", "c"]) reader.take(large(id));
@@ -120,7 +120,7 @@ describe("a reader", () => {
     expect(pressure).toEqual([true, false]);
   });
 
-  test("that takes nothing is not waited for any longer, and is told how many it has missed", async () => {
+  test("that takes nothing stops blocking senders, and learns how many messages it has missed", async () => {
     const { reader, pressure } = played(5);
     reader.claim(undefined, () => {});
     for (let number = 0; number < 20; number++) reader.take(large(`${number}`));
@@ -130,12 +130,12 @@ describe("a reader", () => {
     await expect(read).rejects.toMatchObject({
       code: "reader-too-slow",
       phase: "missed",
-      message: 'the reader of the channel "room" was too slow: it has missed 8 messages',
+      message: 'the reader of the channel "room" was too slow: it missed 8 messages',
     });
     expect(await reader.next()).toEqual({ done: true, value: undefined });
   });
 
-  test("that has caught up in time is waited for again", async () => {
+  test("that has caught up in time blocks senders again when it falls behind", async () => {
     const { reader, pressure } = played(5);
     reader.claim(undefined, () => {});
     for (const id of ["a", "b", "c", "d"]) reader.take(large(id));
@@ -145,7 +145,7 @@ describe("a reader", () => {
     expect(pressure).toEqual([true, false, true]);
   });
 
-  test("that nobody has begun keeps 1 MiB, and nobody waits for it", async () => {
+  test("that has not begun keeps 1 MiB, and does not block senders", async () => {
     const { reader, pressure } = played();
     for (let number = 0; number < 3_000; number++) reader.take(delivery(`${number}`, ["x".repeat(1_000)]));
     expect(pressure).toEqual([]);

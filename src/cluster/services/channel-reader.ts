@@ -1,6 +1,7 @@
 /**
- * Who reads a channel, at its own pace. What is delivered waits for it, within bounds: a reader with much unread makes the
- * senders wait, and one that takes nothing all the same is told how many messages it has missed.
+ * A reader of a channel, which reads at its own pace. Deliveries are queued for it, up to a limit. A reader with many
+ * unread messages makes senders wait. If it still does not read, it misses messages and gets an error with their
+ * number.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Platform, Timer } from "../../runtime/platform/platform.ts";
@@ -9,28 +10,31 @@ import { valuesOf } from "./channel-text.ts";
 import { CoordinationError, isOwnEnd } from "./coordination-error.ts";
 import { onAbort } from "./on-abort.ts";
 
-/** One multicast, as it was delivered here: so many messages. */
+/** A multicast delivered at this member: a batch of messages. */
 export interface Delivery {
   readonly from: NodeId;
   readonly view: number;
-  /** Of the first message up to its last part, which is the place in the batch. */
+  /** The common prefix of the messages' ids. A message's id is this prefix followed by its index in the batch. */
   readonly id: string;
   readonly count: number;
   readonly json: string;
 }
 
-/** So much unread makes senders wait, so much is kept in any case, and so little lets them go on. */
+/** The numbers of unread bytes at which senders wait, messages are dropped, and senders resume, respectively. */
 const FULL_BYTES = 4 * 1024 * 1024;
 const MOST_BYTES = 4 * FULL_BYTES;
 const LOW_BYTES = FULL_BYTES / 4;
-/** For readers that have not begun to read: nobody waits for it. */
+/** The limit for readers that have not begun to read. Senders do not wait for them. */
 const BACKLOG_BYTES = FULL_BYTES / 4;
-/** What a delivery takes besides its text. */
+/** The overhead of a delivery, in addition to its text. */
 const DELIVERY_COST_BYTES = 200;
 
 const sizeOf = ({ json }: Delivery): number => json.length + DELIVERY_COST_BYTES;
 
-/** A place among the deliveries: called when all before it has been read, and its reader asks for more. */
+/**
+ * A position among the deliveries. `reached` is called once the reader has taken everything before this position and
+ * requests more.
+ */
 interface Mark {
   readonly reached: () => void;
 }
@@ -38,29 +42,30 @@ interface Mark {
 export interface ReaderOptions {
   readonly platform: Pick<Platform, "clock" | "timers">;
   readonly what: string;
-  /** How long senders wait for a reader that takes nothing. */
+  /** How long senders wait for a reader that does not read. */
   readonly patienceMs: number;
-  /** Whether senders are to wait has changed. */
+  /** Called when senders must begin or stop waiting. */
   readonly onPressure: () => void;
   readonly onEnd: () => void;
 }
 
-/** What a reader with a state gets first, and what all get. */
+/** An item that a reader yields: a message, or the state, which a reader with state gets first. */
 export type Read = ChannelMessage | ChannelStart;
 
+/** One iteration over a channel's deliveries. */
 export class ChannelReader implements AsyncIterableIterator<Read> {
   readonly #options: ReaderOptions;
   #deliveries: (Delivery | Mark)[] = [];
   #next = 0;
   #bytes = 0;
-  /** Of the delivery that is being read: its values, and what their ids begin with. */
+  /** The delivery being read: its values, and the prefix of their ids. */
   #values: readonly unknown[] = [];
   #prefix = "";
   #place = 0;
   #missed = 0;
-  /** What comes waits: for the state that goes before it, or for word that there is none. */
+  /** Whether deliveries are held back until the state arrives, or until it is known that there is none. */
   #isHeldBack = false;
-  /** How many of the deliveries the state that is to come covers. */
+  /** The number of deliveries that the awaited state covers. */
   #placed = 0;
   #start: ChannelStart | null = null;
   #failure: CoordinationError | null = null;
@@ -69,17 +74,20 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
   #forget: () => void = () => {};
   #ended: () => void = () => {};
   #patience: Timer | null = null;
-  /** While senders are to wait: when somebody has asked for a message last. */
+  /** When a message was last requested while senders were waiting. */
   #askedAt = 0;
   #isGivenUp = false;
-  /** Senders are to wait for it. */
+  /** Whether senders must wait for this reader. */
   isFull = false;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
   }
 
-  /** Somebody begins to read, and hears when that is over. */
+  /**
+   * Starts the reader.
+   * @param ended called when the reader has ended
+   */
   claim(signal: AbortSignal | undefined, ended: () => void): this {
     if (this.#phase === "ended") ended();
     else {
@@ -95,7 +103,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     if (this.#phase === "ended") return;
     const bytes = sizeOf(delivery);
     const most = this.#phase === "unclaimed" ? BACKLOG_BYTES : MOST_BYTES;
-    // Once one is missed, all that follow are, so that there is one gap and it is at the end.
+    // Once a message is missed, drop all later ones too, so that there is only one gap, at the end.
     if (this.#missed > 0 || this.#bytes + bytes > most) {
       this.#missed += delivery.count;
       return;
@@ -106,22 +114,28 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     if (this.#bytes >= FULL_BYTES && this.#phase === "reading" && !this.#isGivenUp) this.#press(true);
   }
 
-  /** Nothing is read until it may go on. */
+  /** Holds deliveries back until `goOn()` is called. */
   holdBack(): void {
     this.#isHeldBack = true;
   }
 
-  /** The state that is to come covers all deliveries so far. They are kept in case it does not come. */
+  /**
+   * Marks all deliveries so far as covered by the awaited state. They are retained in case the state does not arrive.
+   */
   place(): void {
     this.#isHeldBack = true;
     if (this.#missed > 0) {
-      this.#empty(); // They have a gap already, so only the state is of use.
+      this.#empty(); // The deliveries already have a gap, so only the state is useful.
       this.#press(false);
     }
     this.#placed = this.#deliveries.length;
   }
 
-  /** @param start the state, which the reader gets before deliveries since `place()`; null: it gets all waiting deliveries. */
+  /**
+   * Resumes delivery.
+   * @param start the state, which the reader gets before the deliveries that followed `place()`. If null, the reader
+   *   gets all queued deliveries.
+   */
   goOn(start: ChannelStart | null = null): void {
     this.#start = start ?? this.#start;
     this.#isHeldBack = false;
@@ -130,12 +144,12 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
   }
 
   mark(reached: () => void): void {
-    if (this.#phase === "ended" || this.#missed > 0) return; // It has not had all that came before.
+    if (this.#phase === "ended" || this.#missed > 0) return; // The reader has missed earlier messages.
     this.#deliveries.push({ reached });
     this.#serve();
   }
 
-  /** Ends it with an error, which its program gets when it asks next. */
+  /** Ends the reader with an error, which its next call throws. */
   fail(error: CoordinationError): void {
     if (this.#phase === "ended") return;
     this.#empty();
@@ -161,7 +175,10 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     return Promise.resolve(DONE);
   }
 
-  /** The member ends. What waits can still be read; after a failure the reader rejects then. */
+  /**
+   * Closes the reader because the member has ended. Queued messages can still be read. If the member failed, the reader
+   * then rejects.
+   */
   close(reason: CoordinationError): void {
     if (this.#phase === "ended" || isOwnEnd(reason)) return this.end();
     const [first] = this.#callers.splice(0, 1);
@@ -170,7 +187,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     this.end();
   }
 
-  /** No more will come. What waits can still be read. */
+  /** Ends the reader. Queued messages can still be read. */
   end(): void {
     if (this.#phase === "ended") return;
     this.#phase = "ended";
@@ -181,7 +198,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     this.#ended();
   }
 
-  /** How many messages it has not had. */
+  /** The number of unread messages. */
   get unread(): number {
     const kept = this.#deliveries.slice(this.#next).reduce((sum, item) => sum + ("count" in item ? item.count : 0), 0);
     return kept - this.#place + this.#missed;
@@ -216,7 +233,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     while (this.#callers.length > 0 && this.#hasNext()) this.#callers.shift()?.resolve(this.#take());
   }
 
-  /** Looks into the next delivery when all of the one before has been read. */
+  /** Whether another message is ready. Parses the next delivery if the previous one has been read. */
   #hasNext(): boolean {
     if (this.#isHeldBack) return false;
     if (this.#start !== null) return true;
@@ -247,7 +264,6 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     return { done: false, value };
   }
 
-  /** A delivery has been read to its end. */
   #taken(): void {
     this.#bytes -= sizeOf(this.#deliveries[this.#next] as Delivery);
     this.#passed();
@@ -279,7 +295,10 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     this.#patience = this.#options.platform.timers.after(forMs, () => this.#giveUpIfIdle()).unref();
   }
 
-  /** If it has taken nothing for too long, nobody waits for it any more, until it has caught up. */
+  /**
+   * If this reader has not read for too long, makes senders stop waiting for it. They wait for it again once it has
+   * caught up.
+   */
   #giveUpIfIdle(): void {
     const { platform, patienceMs } = this.#options;
     const leftMs = this.#askedAt + patienceMs - platform.clock.now();
@@ -294,7 +313,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
   }
 
   #refuse(): Promise<never> {
-    const text = `the reader of ${this.#options.what} was too slow: it has missed ${this.#missed} messages`;
+    const text = `the reader of ${this.#options.what} was too slow: it missed ${this.#missed} messages`;
     this.#missed = 0;
     this.end();
     return Promise.reject(new CoordinationError("reader-too-slow", "missed", text));

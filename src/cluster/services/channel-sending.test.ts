@@ -15,7 +15,10 @@ interface Played {
   send(value: unknown, options?: Parameters<Sending["send"]>[1]): Promise<Sent | string>;
 }
 
-/** What was handed to an algorithm that a test plays; a send that fails becomes its code and phase. */
+/**
+ * Creates a sender whose algorithm is played by the test, and records the multicasts that it passes to the algorithm. A
+ * failed send is recorded as its code and phase.
+ */
 function played(options: Partial<SendingOptions> = {}): Played {
   const handed: Played["handed"] = [];
   const sending: Sending = new Sending({
@@ -48,8 +51,8 @@ function played(options: Partial<SendingOptions> = {}): Played {
   return it;
 }
 
-describe("what is sent", () => {
-  test("in one turn goes as one multicast, and each is told its place", async () => {
+describe("sent messages", () => {
+  test("of one turn share a multicast, and each gets its index", async () => {
     const it = played();
     const sends = [1, 2, 3].map((value) => it.send(value));
     await turn();
@@ -60,7 +63,7 @@ describe("what is sent", () => {
     expect([it.sending.waiting, it.sending.inFlight]).toEqual([0, 0]);
   });
 
-  test("while eight multicasts are on their way, others gather", async () => {
+  test("gather while eight multicasts are in flight", async () => {
     const it = played();
     for (let value = 0; value < 20; value++) {
       void it.send(value);
@@ -72,17 +75,17 @@ describe("what is sent", () => {
     expect(it.handed.at(-1)?.values).toEqual([8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
   });
 
-  test("up to 64 full ones, and 2 MiB, are on their way", async () => {
+  test("use up to 64 full multicasts, and 2 MiB, in flight", async () => {
     const it = played();
     const half = "x".repeat(MAX_PAYLOAD_BYTES / 2 - 3);
     const sends = Array.from({ length: 200 }, () => it.send(half));
     await turn();
     expect(sends).toHaveLength(200);
-    expect(it.handed).toHaveLength(35); // Of 60,000 bytes each.
+    expect(it.handed).toHaveLength(35); // Each multicast has 60,000 bytes.
     expect(new Set(it.handed.map(({ values }) => values.length))).toEqual(new Set([2]));
   });
 
-  test("waits while the algorithm takes nothing", async () => {
+  test("wait while the algorithm accepts none", async () => {
     const it = played();
     it.mayHand = false;
     const sent = it.send("a");
@@ -95,13 +98,13 @@ describe("what is sent", () => {
     expect(await sent).toEqual({ id: "a.0", view: 0 });
   });
 
-  test("is refused where too much waits, and says how much", async () => {
+  test("are rejected with the amount when too many wait", async () => {
     const it = played({ maxWaiting: 2 });
     it.mayHand = false;
     void it.send(1);
     void it.send(2);
     expect(() => it.sending.send(3, {}, OWNER)).toThrow(
-      '2 messages of 2 bytes wait to be sent on the channel "room", and no more may: await each send, or some of them',
+      '2 messages of 2 bytes are waiting to be sent on the channel "room", which is the maximum: await some of your sends',
     );
     const large = played();
     large.mayHand = false;
@@ -110,7 +113,7 @@ describe("what is sent", () => {
     expect(large.sending.waiting * 59_002).toBeLessThanOrEqual(16 * 1024 * 1024);
   });
 
-  test("can be given up while it waits, and then nobody gets it", async () => {
+  test("can be abandoned while they wait, and are then not delivered", async () => {
     const it = played();
     it.mayHand = false;
     const abort = new AbortController();
@@ -125,8 +128,8 @@ describe("what is sent", () => {
     expect(await it.send(4, { signal: abort.signal })).toBe("send-aborted never-sent");
   });
 
-  test("and that is given up while it is on its way may still be delivered", async () => {
-    let timeOut = (): void => {}; // Which is not before the test says so, however busy the machine is.
+  test("abandoned in flight may still be delivered", async () => {
+    let timeOut = (): void => {}; // Fires when the test calls it, even on a busy machine.
     const after: typeof realPlatform.timers.after = (ms, then) => {
       timeOut = then;
       return realPlatform.timers.after(ms, () => {});
@@ -143,7 +146,7 @@ describe("what is sent", () => {
     expect(await sends[2]).toEqual({ id: "a.2", view: 0 });
   });
 
-  test("in vain for long leaves nothing behind", async () => {
+  test("abandoned over a long time leave nothing behind", async () => {
     const it = played();
     it.mayHand = false;
     for (let round = 0; round < 50; round++) {
@@ -161,7 +164,7 @@ describe("what is sent", () => {
   });
 });
 
-test("as much is handed over as the carrier has room for: it says how many of its multicasts every member has", async () => {
+test("gives as much to the carrier as fits its window, according to its stable multicasts", async () => {
   const it = played({ carried: 2 });
   const handAll = async (upTo: number): Promise<void> => {
     for (let number = it.handed.length + 1; number <= upTo; number++) {
@@ -187,10 +190,10 @@ test("as much is handed over as the carrier has room for: it says how many of it
   expect(it.sending.waiting).toBe(0);
 });
 
-describe("where every member is to have it", () => {
+describe("without a total order", () => {
   const stable = (): Played => played({ settled: "stable", carried: 1 });
 
-  test("it is settled when that is so, not when it is delivered here", async () => {
+  test("a message is settled when it is stable, not when it is delivered here", async () => {
     const it = stable();
     const settled: string[] = [];
     for (const value of ["a", "b"]) {
@@ -209,7 +212,7 @@ describe("where every member is to have it", () => {
     expect(settled).toEqual(["a", "b"]);
   });
 
-  test("a new view settles what was delivered in the one before, and counts from one again", async () => {
+  test("a new view settles deliveries of the previous one, and counts from one again", async () => {
     const it = stable();
     const before = it.send("before");
     await turn();
@@ -223,7 +226,7 @@ describe("where every member is to have it", () => {
     expect(await after).toEqual({ id: "4.1.1.0", view: 4 });
   });
 
-  test("who is left out does not know what others make of it, and sends in the next view what has waited", async () => {
+  test("an expelled member does not know the outcome, and sends waiting messages in the next view", async () => {
     const it = stable();
     const first = it.send("first");
     await turn();
@@ -242,7 +245,7 @@ describe("where every member is to have it", () => {
 });
 
 describe("at the end", () => {
-  test("what has not been sent is known not to have been", async () => {
+  test("unsent messages are certainly not delivered", async () => {
     const it = played();
     const sent = it.send(1);
     await turn();
@@ -254,13 +257,13 @@ describe("at the end", () => {
     expect(await it.send(3)).toBe("member-left never-sent");
   });
 
-  test.each(["withdraw", "close"] as const)("%s: what was multicast is not said to be unsent", async (way) => {
+  test.each(["withdraw", "close"] as const)("%s: a message in flight is not reported as unsent", async (way) => {
     const it = played();
     const large = "x".repeat(MAX_PAYLOAD_BYTES - 2);
     const sends = Array.from({ length: 100 }, () => it.send(large));
     await turn();
     const sent = it.handed.length;
-    expect(sent).toBeLessThan(sends.length - sent); // More wait than are on their way.
+    expect(sent).toBeLessThan(sends.length - sent); // More messages wait than are in flight.
     if (way === "withdraw") it.sending.withdraw(OWNER);
     else it.sending.close(new CoordinationError("member-left", "lost", "member 1 has left"));
     for (let number = 1; number <= sent; number++) it.sending.delivered(number, { id: `${number}`, view: 0 });
@@ -272,7 +275,7 @@ describe("at the end", () => {
     expect([it.sending.waiting, it.sending.inFlight]).toEqual([0, 0]);
   });
 
-  test("what is cut short because this member leaves is told so", async () => {
+  test("a message cut short by leaving is rejected with that reason", async () => {
     const it = played();
     const sent = it.send(1);
     await turn();
@@ -281,7 +284,7 @@ describe("at the end", () => {
     expect(await sent).toBe("member-left uncertain");
   });
 
-  test("of one use what waits is withdrawn, and of others not", async () => {
+  test("closing one use drops its waiting messages only", async () => {
     const it = played();
     it.mayHand = false;
     const other = it.sending.send("other", {}, {});
@@ -295,7 +298,7 @@ describe("at the end", () => {
     expect(await other).toEqual({ id: "a.0", view: 0 });
   });
 
-  test("it is told when nothing is on its way any more", async () => {
+  test("reports when nothing is in flight any more", async () => {
     const it = played();
     await it.sending.idle();
     void it.send(1);

@@ -1,6 +1,6 @@
 /**
- * What this process sends on a channel, and what becomes of it. Messages gather while others are on their way, so that one
- * multicast carries many: the more there is to send, the fewer the multicasts for each message.
+ * The messages that this process sends on a channel, and their outcomes. Messages are gathered while earlier ones are
+ * in flight, so that one multicast carries many of them. Under load, each message therefore costs fewer multicasts.
  */
 import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
@@ -12,33 +12,45 @@ import { onAbort } from "./on-abort.ts";
 
 export interface SendingOptions {
   readonly platform: Pick<Platform, "clock" | "timers">;
-  /** In an error's words, such as `the channel "room"`. */
+  /** The name in error messages, such as `the channel "room"`. */
   readonly what: string;
   readonly maxWaiting: number;
   readonly bounds: Bounds;
-  /** Whether a message is settled when it has been delivered here, or when every member of the view has it. */
+  /**
+   * When a message counts as settled: when it has been delivered at this member, or when every member of the view has
+   * it.
+   */
   readonly settled: "delivered" | "stable";
-  /** How many multicasts of the carrier one of ours takes, where it tells how many of them every member has; null where it does not. */
+  /**
+   * The number of multicasts that the carrier (the layer below) makes per multicast of this channel. Null if the
+   * carrier does not report which of its multicasts are stable.
+   */
   readonly carried: number | null;
-  /** Whether the algorithm takes something at this moment. */
+  /** Whether the algorithm can accept a message now. */
   mayHand(): boolean;
   hand(text: string): void;
 }
 
-/** What waits to be sent takes no more. */
+/** The maximum total size of messages that are waiting to be sent. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
-/** So many multicasts are on their way at most before others gather to full ones, and so much of full ones. */
+/**
+ * Once `FEW` multicasts are in flight, messages are gathered into full multicasts. At most `MANY` of these are in
+ * flight, with at most `MOST_BYTES`.
+ */
 const FEW = 8;
 const MANY = 64;
 const MOST_BYTES = 2 * 1024 * 1024;
-/** Some of the carrier's that not every member has yet: less than its window, so that nothing waits in there. */
+/**
+ * The maximum number of unstable carrier multicasts. It is below the carrier's window, so no multicast has to wait
+ * there.
+ */
 const MOST_UNSTABLE = 192;
 
-/** Whose messages they are: one use of the channel. */
+/** The handle through which a message was sent. */
 type Owner = object;
 
 interface Message {
-  /** Its JSON, until it is on its way. */
+  /** The message as JSON. Emptied once the message is sent. */
   text: string;
   readonly bytes: number;
   readonly owner: Owner;
@@ -48,34 +60,38 @@ interface Message {
   phase: "waiting" | "sent" | "settled";
 }
 
-/** One multicast on its way. */
+/** A multicast in flight. */
 interface Flight {
   readonly messages: readonly Message[];
   readonly bytes: number;
-  /** Where it stands, once it has been delivered here. */
+  /** The id and view of the multicast, once it has been delivered at this member. */
   sent: Sent | null;
-  /** Which of this member's in its view it is, from 1. */
+  /** The position of the multicast among this member's multicasts in the view, counted from 1. */
   place: number;
 }
 
+/** The queue of messages to send, and the messages whose outcome is open. */
 export class Sending {
   readonly #options: SendingOptions;
   #waiting: Message[] = [];
   #next = 0;
-  /** Of those in `#waiting`, whose wait has ended otherwise. */
+  /** The number of abandoned messages in `#waiting`. */
   #abandoned = 0;
   #waitingBytes = 0;
   #number = 0;
-  /** By their numbers, as they were sent. */
+  /** Multicasts in flight, keyed by number, in sending order. */
   readonly #flights = new Map<number, Flight>();
   #flightBytes = 0;
   #inFlight = 0;
-  /** Of this member's in this view: delivered here, handed to the algorithm, and of the carrier's those that all have. */
+  /**
+   * For this member in this view: the number of multicasts that have been delivered here, that have been given to the
+   * algorithm, and that are stable in the carrier.
+   */
   #places = 0;
   #handed = 0;
   #stable = 0;
   #isScheduled = false;
-  /** Why nothing more is taken, and why nothing more is handed over. */
+  /** Why no more messages are accepted. Null as long as they are. */
   #refusal: CoordinationError | null = null;
   #isClosed = false;
   #onIdle: (() => void) | null = null;
@@ -84,10 +100,9 @@ export class Sending {
     this.#options = options;
   }
 
-  /** Messages that wait to be multicast. */
+  /** The number of messages that are waiting to be multicast. */
   waiting = 0;
 
-  /** Messages that are on their way. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -109,17 +124,17 @@ export class Sending {
     });
   }
 
-  /** Something may be handed over that could not be before. */
+  /** Called when the algorithm may accept messages again. */
   wake(): void {
     if (this.#isScheduled || this.waiting === 0) return;
     this.#isScheduled = true;
     const hand = (): void => this.#handAll();
-    // Alone, it need not wait for others to gather.
+    // A single message need not wait for others.
     if (this.#flights.size === 0) queueMicrotask(hand);
     else this.#options.platform.timers.soon(hand);
   }
 
-  /** One of this process's own has been delivered here. */
+  /** Called when one of this process's multicasts has been delivered at this member. */
   delivered(number: number, sent: Sent): void {
     this.#places += 1;
     const flight = this.#flights.get(number);
@@ -129,7 +144,7 @@ export class Sending {
     if (this.#options.settled === "delivered") this.#settle(number, flight);
   }
 
-  /** Every member of the view has the carrier's first so many multicasts of this member. */
+  /** Called when every member of the view has the first `count` multicasts that this member's carrier made. */
   stable(count: number): void {
     this.#stable = count;
     this.wake();
@@ -140,33 +155,39 @@ export class Sending {
     }
   }
 
-  /** What has been delivered in earlier views has been so at all that were in them and are in this one. */
+  /**
+   * Called when a new view begins. Messages delivered in earlier views were delivered at all members that are also in
+   * this one.
+   */
   installed(): void {
     this.#places = 0;
     this.#stable = 0;
     for (const [number, flight] of this.#flights) if (flight.sent !== null) this.#settle(number, flight);
-    this.#handed = this.#flights.size; // They were too late for the view before.
+    this.#handed = this.#flights.size; // The previous view did not deliver them.
   }
 
-  /** What was on its way may be delivered by others, and is not here. */
+  /**
+   * Called when this member was expelled. Other members may deliver the multicasts in flight, but this one does not.
+   */
   ejected(): void {
-    if (this.#refusal !== null) return this.#loseFlights(this.#refusal.code, this.#refusal.message); // It wants to be out.
-    const text = `this member was left out of the group of ${this.#options.what}: others may have delivered the message, or not`;
+    // The member is leaving.
+    if (this.#refusal !== null) return this.#loseFlights(this.#refusal.code, this.#refusal.message);
+    const text = `this member was expelled from the group of ${this.#options.what}: other members may have delivered the message`;
     this.#loseFlights("send-uncertain", text);
   }
 
-  /** That use of the channel is over. */
+  /** Drops the unsent messages of a handle that has been closed. */
   withdraw(owner: Owner): void {
     const text = `${this.#options.what} was closed before the message was sent`;
     this.#refuseWaiting("channel-closed", text, (message) => message.owner === owner);
   }
 
-  /** Takes nothing more; what it has taken goes on. */
+  /** Stops accepting messages. Messages accepted earlier are still sent. */
   stop(reason: CoordinationError): void {
     this.#refusal ??= reason;
   }
 
-  /** Resolves once nothing waits and nothing is on its way. */
+  /** Resolves once no message is waiting or in flight. */
   idle(): Promise<void> {
     if (this.#isIdle) return Promise.resolve();
     return new Promise((resolve) => {
@@ -189,7 +210,7 @@ export class Sending {
   #requireRoom(bytes: number): void {
     const { maxWaiting, what } = this.#options;
     if (this.waiting < maxWaiting && this.#waitingBytes + bytes <= MAX_WAITING_BYTES) return;
-    const text = `${this.waiting} messages of ${this.#waitingBytes} bytes wait to be sent on ${what}, and no more may: await each send, or some of them`;
+    const text = `${this.waiting} messages of ${this.#waitingBytes} bytes are waiting to be sent on ${what}, which is the maximum: await some of your sends`;
     throw this.#error("channel-full", "never-sent", text);
   }
 
@@ -233,13 +254,14 @@ export class Sending {
         this.#abandoned -= 1;
         continue;
       }
-      const cost = message.bytes + 1; // With the comma.
+      const cost = message.bytes + 1; // The extra byte is for the comma.
       if (bytes > 0 && bytes + cost > this.#options.bounds.batchBytes) break;
       bytes += cost;
       message.phase = "sent";
       messages.push(message);
       texts.push(message.text);
-      message.text = ""; // Many are on their way: what they keep has to be moved by each collection of garbage.
+      // Free the text. Otherwise, garbage collection would have to move the texts of all messages in flight.
+      message.text = "";
       this.waiting -= 1;
       this.#waitingBytes -= message.bytes;
     }
@@ -252,7 +274,7 @@ export class Sending {
     this.#options.hand(batchText(this.#number, texts));
   }
 
-  /** What has been sent, once there is more of it than of what waits. */
+  /** Drops sent messages once they outnumber the waiting ones. */
   #compact(): void {
     if (this.#next * 2 < this.#waiting.length) return;
     this.#waiting.splice(0, this.#next);
@@ -272,7 +294,7 @@ export class Sending {
     this.#look();
   }
 
-  /** Of what has been handed over, too, some is still in `#waiting`: nobody can say of it that it never was sent. */
+  /** Rejects waiting messages. `#waiting` also contains messages given to the algorithm, which may have been sent. */
   #refuseWaiting(code: CoordinationCode, text: string, isMeant: (message: Message) => boolean): void {
     for (const message of this.#waiting) {
       if (message.phase === "waiting" && isMeant(message)) this.#refuse(message, this.#error(code, "never-sent", text));
@@ -311,7 +333,7 @@ export class Sending {
     if (this.#abandoned > this.waiting + MANY) this.#sweep();
   }
 
-  /** Where nothing can be handed over for long, those that have stopped waiting must not pile up. */
+  /** Removes abandoned messages, so that they do not accumulate as long as nothing can be sent. */
   #sweep(): void {
     this.#waiting = this.#waiting.slice(this.#next).filter(({ phase }) => phase === "waiting");
     this.#next = 0;
@@ -328,7 +350,7 @@ export class Sending {
   }
 }
 
-/** What most sends are given. */
+/** The options of most sends. */
 export const PATIENT: SendOptions = {};
 
 const sendRules: Rules<SendOptions> = { timeoutMs: duration, signal };
@@ -336,4 +358,4 @@ const sendRules: Rules<SendOptions> = { timeoutMs: duration, signal };
 const nothing = (): void => {};
 
 const outlook = (phase: Phase): string =>
-  phase === "never-sent" ? "nobody gets the message" : "the message may still be delivered";
+  phase === "never-sent" ? "no member will deliver the message" : "the message may still be delivered";

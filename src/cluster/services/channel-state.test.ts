@@ -28,8 +28,8 @@ function played(partBytes = 60_000) {
 const settled = (): Promise<void> => new Promise((resolve) => queueMicrotask(resolve));
 const delivery = (id: string, value: unknown) => ({ from: 2, view: 1, id, count: 1, json: JSON.stringify([value]) });
 
-describe("what a program keeps by a channel", () => {
-  test("is said once all before that place has been applied, and nothing after it", async () => {
+describe("the state of a channel's reader", () => {
+  test("is sent once all messages before its position have been applied, and none after it", async () => {
     const { told, kept, reader, open } = played();
     const line: unknown[] = [];
     open(() => line);
@@ -47,7 +47,7 @@ describe("what a program keeps by a channel", () => {
     expect(told[1]).toMatchObject({ type: "snapshot", place: 2, parts: ['{"state":["a"]}'] });
   });
 
-  test("comes before all that has waited, and what was before its place is dropped", async () => {
+  test("precedes all waiting messages, and earlier ones are dropped", async () => {
     const { kept, reader, open } = played();
     open(() => 0);
     reader.take(delivery("1", "before"));
@@ -59,7 +59,7 @@ describe("what a program keeps by a channel", () => {
     expect((await reader.next()).value).toMatchObject({ payload: "after" });
   });
 
-  test("is founded with all waiting messages if the expected state does not come", async () => {
+  test("is founded with all waiting messages if the expected state does not arrive", async () => {
     const { kept, reader, open } = played();
     open(() => 0);
     reader.take(delivery("1", "before"));
@@ -77,9 +77,9 @@ describe("what a program keeps by a channel", () => {
       },
       "no stock here",
     ],
-    ["is no JSON", () => new Map(), "expected what state() gives to be a plain object, got an instance of Map"],
+    ["is not JSON", () => new Map(), "expected the result of state() to be a plain object, got an instance of Map"],
     ["is too large", () => "x".repeat(16 * 1024 * 1024), "at most 16777216 bytes of JSON, got 16777"],
-  ] as const)("that %s is refused to who comes, and who has it goes on", async (_what, state, why) => {
+  ] as const)("that %s is refused to the joining member, and its owner continues", async (_what, state, why) => {
     const giver = played();
     giver.open(state);
     giver.kept.onEvent({ type: "founded" });
@@ -99,7 +99,7 @@ describe("what a program keeps by a channel", () => {
     expect((await next).value).toMatchObject({ payload: "goes on" });
   });
 
-  test("what is not what a member says is refused", async () => {
+  test("is refused if the message is malformed", async () => {
     for (const text of ["{", "null", "3", "{}", '{"refusal":3}']) {
       const { kept, reader, open } = played();
       open(() => 0);
@@ -108,7 +108,7 @@ describe("what a program keeps by a channel", () => {
     }
   });
 
-  test("is cut between characters", () => {
+  test("is split between characters", () => {
     const text = JSON.stringify({ state: "añ€😀".repeat(100) });
     const parts = partsOf(text, 7);
     expect(parts.join("")).toBe(text);
@@ -116,32 +116,32 @@ describe("what a program keeps by a channel", () => {
   });
 });
 
-describe("a reader with a state", () => {
+describe("a stateful reader", () => {
   const alone = (work: (member: Member, world: World, tools?: ProcessTools) => Promise<void> | void): Promise<void> => {
     const world = simulate({ members: 3, seed: 1 });
     return world.run(async () => work(world.member(1), world));
   };
 
   test.each([
-    [{ order: "fifo" }, "there is no place at which all have the same state"],
-    [{ order: "causal" }, "there is no place at which all have the same state"],
-  ] as const)("of %j is refused, with the reason", (options, why) =>
+    [{ order: "fifo" }, "never share one state"],
+    [{ order: "causal" }, "never share one state"],
+  ] as const)("with %j is rejected, with the reason", (options, why) =>
     alone((member) => {
       const channel = member.channel("stock", options);
       expect(() => channel.read({ state: () => 0 })).toThrow(why);
     }),
   );
 
-  test("is one in a process, until it ends", () =>
+  test("is unique in a process, until it ends", () =>
     alone(async (member) => {
       const channel = member.channel("stock", { order: "total" });
       const first = channel.read({ state: () => 0 });
-      expect(() => channel.read({ state: () => 0 })).toThrow("expected one reader with a state of");
+      expect(() => channel.read({ state: () => 0 })).toThrow("expected at most one stateful reader of");
       await first.return?.();
       expect(() => channel.read({ state: () => 0 })).not.toThrow();
     }));
 
-  test("its types say what it yields", () =>
+  test("has types for its items", () =>
     alone(async (member) => {
       const channel = member.channel<{ sold: number }>("stock", { order: "total" });
       let stock = 40;

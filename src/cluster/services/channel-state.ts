@@ -1,6 +1,6 @@
 /**
- * The state that a program keeps by a channel: what it says of it to those that join, and what it gets. Where in the order
- * that is, and which member gives it, its algorithm decides.
+ * Transfers the state that a program computes from a channel: sends it to members that join, and receives it from other
+ * members. The algorithm chooses the position in the order and the sending member.
  */
 import { UsageError } from "../../core/errors.ts";
 import type { Tagged } from "../../core/protocol.ts";
@@ -9,23 +9,24 @@ import { jsonOf } from "./channel-text.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent } from "./wired.ts";
 
-/** Of JSON, in UTF-8. */
+/** The maximum size of the state as JSON, in UTF-8. */
 const MAX_STATE_BYTES = 16 * 1024 * 1024;
-/** As many as one that takes the state accepts. */
+/** The maximum number of parts that a receiver accepts. */
 const MAX_PARTS = 300;
 
-/** The channel, as its state sees it. */
+/** The channel that the state belongs to. */
 interface Surroundings {
-  /** In an error's words. */
+  /** The channel's name in error messages. */
   readonly what: string;
-  /** What a part may take. */
+  /** Returns the maximum size of a part. */
   partBytes(): number;
   command(command: Tagged): void;
 }
 
-/** What one member says to another: the state, or why there is none. */
+/** A message between two members: the state, or the reason why there is none. */
 type Said = { state: unknown } | { refusal: string };
 
+/** A channel's state in this process, and its transfer. */
 export class ChannelState {
   readonly #channel: Surroundings;
   #reader: ChannelReader | null = null;
@@ -35,12 +36,15 @@ export class ChannelState {
     this.#channel = channel;
   }
 
-  /** A program reads, with a state of its own. @throws UsageError if one does already. */
+  /**
+   * Opens a stateful reader.
+   * @throws UsageError if another stateful reader exists
+   */
   open(reader: () => ChannelReader, state: () => unknown): ChannelReader {
     if (this.#reader !== null)
       throw new UsageError(
         "state-in-use",
-        `expected one reader with a state of ${this.#channel.what} in this process, got a second: let the first one go, or read without a state`,
+        `expected at most one stateful reader of ${this.#channel.what} in this process, got a second: end the first one, or read without state`,
       );
     this.#reader = reader();
     this.#state = state;
@@ -49,14 +53,14 @@ export class ChannelState {
     return this.#reader;
   }
 
-  /** A reader has come to its end. */
+  /** Called when a reader has ended. */
   ended(reader: ChannelReader): void {
     if (reader !== this.#reader) return;
     this.#reader = null;
     this.#command({ type: "lack" });
   }
 
-  /** The algorithm runs, and knows of nothing yet. */
+  /** Called when the algorithm has started. Before that, the algorithm does not know about the reader. */
   begin(): void {
     if (this.#reader === null) return;
     this.#reader.holdBack();
@@ -65,7 +69,7 @@ export class ChannelState {
 
   onEvent(event: AlgorithmEvent): void {
     const reader = this.#reader;
-    if (reader === null) return; // The others are on their way to hear that there is none.
+    if (reader === null) return; // The other members will learn that this member has no stateful reader.
     if (event.type === "waiting") reader.holdBack();
     else if (event.type === "placed") reader.place();
     else if (event.type === "founded") reader.goOn();
@@ -86,7 +90,7 @@ export class ChannelState {
     } catch (error) {
       const refusal = (error instanceof Error ? error.message : String(error)).replace(
         "the payload",
-        "what state() gives",
+        "the result of state()",
       );
       return partsOf(JSON.stringify({ refusal: refusal.slice(0, 1_000) }), bytes);
     }
@@ -95,11 +99,11 @@ export class ChannelState {
   #take(reader: ChannelReader, text: string): void {
     const said = read(text);
     if ("state" in said) return reader.goOn({ state: said.state });
-    const why = `the reader of ${this.#channel.what} got no state from the member that has it: ${said.refusal}`;
+    const why = `the reader of ${this.#channel.what} could not get the state from another member: ${said.refusal}`;
     reader.fail(new CoordinationError("state-refused", "missed", why));
   }
 
-  /** Not from within a step of the algorithm. */
+  /** Sends the command in a microtask, because it must not be sent within a step of the algorithm. */
   #command(command: Tagged): void {
     queueMicrotask(() => this.#channel.command(command));
   }
@@ -111,11 +115,11 @@ function requireSize(text: string, partBytes: number): void {
   if (bytes > most)
     throw new UsageError(
       "payload-too-large",
-      `expected what state() gives to be at most ${most} bytes of JSON, got ${bytes}`,
+      `expected the result of state() to be at most ${most} bytes of JSON, got ${bytes}`,
     );
 }
 
-/** Cut between characters. */
+/** Splits text into parts without splitting characters. */
 export function partsOf(text: string, partBytes: number): string[] {
   const bytes = Buffer.from(text);
   const parts: string[] = [];
@@ -128,14 +132,14 @@ export function partsOf(text: string, partBytes: number): string[] {
   return parts;
 }
 
-/** It comes from another member, so it may be anything. */
+/** Parses a message. It comes from another member, so it may be invalid. */
 function read(text: string): Said {
   try {
     const said = JSON.parse(text) as Partial<{ state: unknown; refusal: unknown }> | null;
     if (said !== null && Object.hasOwn(said, "state")) return { state: said.state };
     if (typeof said?.refusal === "string") return { refusal: said.refusal };
   } catch {
-    // Nor is it JSON.
+    // The text is not JSON either.
   }
-  return { refusal: "it is not what a member says" };
+  return { refusal: "its response is invalid" };
 }

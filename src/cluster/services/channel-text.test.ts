@@ -24,7 +24,7 @@ describe("a payload", () => {
     },
   );
 
-  test("that is text is JSON as ever, whichever characters are in it", () => {
+  test("that is text encodes as JSON.stringify does, with any characters", () => {
     const texts = Array.from({ length: 2 ** 16 }, (_, unit) => `a${String.fromCharCode(unit)}`);
     const wrong = texts.filter((text) => {
       const json = JSON.stringify(text);
@@ -42,8 +42,8 @@ describe("a payload", () => {
     [{ when: new Date(0) }, "expected the payload.when to be a plain object, got an instance of Date"],
     [new Map(), "expected the payload to be a plain object, got an instance of Map"],
     [[1, Number.NaN], "expected the payload[1] to be a finite number, got NaN"],
-    [[-0], "expected the payload[0] to be a number that JSON keeps, got -0"],
-    [{ [Symbol("lost")]: 1 }, "expected the payload to have no keys that are symbols"],
+    [[-0], "expected the payload[0] to be a number that JSON can represent, got -0"],
+    [{ [Symbol("lost")]: 1 }, "expected the payload to have no symbol keys"],
     [new (class Odd extends Array {})(), "expected the payload to be a plain object, got an instance of Odd"],
     [[undefined], "expected the payload[0] to be JSON data, got undefined"],
     [{ a: 1, b: { c: undefined } }, "expected the payload.b.c to be JSON data, got undefined"],
@@ -51,21 +51,21 @@ describe("a payload", () => {
     [1n, "expected the payload to be JSON data: Do not know how to serialize a BigInt"],
     [cyclic, "expected the payload to be JSON data: Converting circular structure to JSON"],
     [nested(100_000), "expected the payload to be JSON data: it is nested too deeply"],
-  ])("may not be what JSON would change or lose (%#)", (value, message) => {
+  ])("is rejected if JSON would change or lose it (%#)", (value, message) => {
     expect(() => payloadOf(value)).toThrow(expect.objectContaining({ code: "bad-payload", message }));
   });
 
   test("is counted in bytes of its JSON", () => {
-    const most = "x".repeat(MAX_PAYLOAD_BYTES - 2); // And two quotes.
+    const most = "x".repeat(MAX_PAYLOAD_BYTES - 2); // JSON adds two quotes.
     expect(payloadOf(most).bytes).toBe(MAX_PAYLOAD_BYTES);
     expect(() => payloadOf(`${most}x`)).toThrow(
-      "expected the payload to be at most 60000 bytes of JSON, got 60001: send it in parts, or send where it is to be found",
+      "expected the payload to be at most 60000 bytes of JSON, got 60001: send it in parts, or send a reference to it",
     );
     expect(() => payloadOf("ä".repeat(30_000))).toThrow("got 60002");
   });
 });
 
-test("what is put into one multicast comes out of it", () => {
+test("a batch decodes to the values that were encoded", () => {
   const text = batchText(7, ['{"a b":1}', '"two"']);
   const batch = readBatch(text);
   expect(batch).toEqual({ number: 7, count: 2, json: '[{"a b":1},"two"]' });
@@ -73,19 +73,19 @@ test("what is put into one multicast comes out of it", () => {
 });
 
 test.each(["", "garbage", "1 []", "1 -1 []", "1 0.5 [1]", "x 1 [1]", "1 2 [1]", "1 1 5", "1 1 {", "1 9999999 [1]"])(
-  "of what nobody sends, such as %j, nothing comes out",
+  "a malformed batch, such as %j, is empty",
   (text) => {
     expect(valuesOf(readBatch(text))).toEqual([]);
   },
 );
 
-describe("what fits", () => {
-  test("is 60,000 bytes, where a frame has room for them", () => {
+describe("the limits", () => {
+  test("are 60,000 bytes, if a frame has space for them", () => {
     expect(boundsWithin(1024 * 1024, 3)).toEqual({ payloadBytes: 60_000, batchBytes: 60_000 });
     expect(boundsWithin(4096, 3)).toEqual({ payloadBytes: 3488, batchBytes: 3488 });
   });
 
-  test("is in a few datagrams, if there is more than one payload", () => {
+  test("are a few datagrams, for more than one payload", () => {
     expect(boundsWithin(1024 * 1024, 3, 1_300)).toEqual({ payloadBytes: 60_000, batchBytes: 3_292 });
     expect(boundsWithin(1024 * 1024, 3, 64_900)).toEqual({ payloadBytes: 60_000, batchBytes: 60_000 });
   });

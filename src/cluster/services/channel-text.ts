@@ -1,22 +1,25 @@
-/** Payloads as they travel: JSON, many in one multicast. */
+/** The wire format of payloads: JSON, with several payloads in one multicast. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { jsonFault } from "./json-fault.ts";
 
-/** Of JSON, in UTF-8. So much fits one multicast, with what stands before it. */
+/**
+ * The maximum size of a payload as JSON in UTF-8. A payload of this size still fits into one multicast, including the
+ * overhead.
+ */
 export const MAX_PAYLOAD_BYTES = 60_000;
-/** What a frame has besides: names and numbers, and counters of each member, of the order and of its carrier. */
+/** The overhead of a frame: names, numbers, and the counters that the order and its carrier keep for each member. */
 const FRAME_ROOM_BYTES = 512;
 const MEMBER_ROOM_BYTES = 32;
-/** If any datagram of a batch is lost, all of it is: so it is in a few. */
+/** The maximum number of datagrams in a batch. It is small, because a batch is lost if any of its datagrams is lost. */
 const FEW_DATAGRAMS = 3;
 
-/** What fits: a payload, and the many payloads that gather for one multicast. */
+/** Size limits for a single payload and for a batch sent in one multicast. */
 export interface Bounds {
   readonly payloadBytes: number;
   readonly batchBytes: number;
 }
 
-/** @param datagramBytes what a datagram carries, where they are used. */
+/** @param datagramBytes the capacity of a datagram, if the channel uses datagrams */
 export function boundsWithin(frameBytes: number, members: number, datagramBytes = Number.POSITIVE_INFINITY): Bounds {
   const room = FRAME_ROOM_BYTES + members * MEMBER_ROOM_BYTES;
   const payloadBytes = Math.max(1, Math.min(MAX_PAYLOAD_BYTES, frameBytes - room));
@@ -29,14 +32,14 @@ export interface Payload {
   readonly bytes: number;
 }
 
-/** Text that stands in JSON as it is, each character a byte. */
+/** Text that JSON does not escape, with one byte per character. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
-/** Of text of that kind, in half the time that JSON.stringify takes; null for all else. */
+/** Returns the JSON for such text in half the time that JSON.stringify takes, or null for other values. */
 export const plainJsonOf = (value: unknown): string | null =>
   typeof value === "string" && PLAIN.test(value) ? `"${value}"` : null;
 
-/** @throws UsageError for what another member would not get as it is, or what is too large. */
+/** @throws UsageError if another member would not receive the same value, or if the payload is too large */
 export function payloadOf(value: unknown, maxBytes: number): Payload {
   const plain = plainJsonOf(value);
   const text = plain ?? jsonOf(value);
@@ -44,11 +47,11 @@ export function payloadOf(value: unknown, maxBytes: number): Payload {
   if (bytes <= maxBytes) return { text, bytes };
   throw new UsageError(
     "payload-too-large",
-    `expected the payload to be at most ${maxBytes} bytes of JSON, got ${bytes}: send it in parts, or send where it is to be found`,
+    `expected the payload to be at most ${maxBytes} bytes of JSON, got ${bytes}: send it in parts, or send a reference to it`,
   );
 }
 
-/** @throws UsageError for what another member would not get as it is. */
+/** @throws UsageError if another member would not receive the same value */
 export function jsonOf(value: unknown): string {
   const { text, fault } = attempted(value);
   if (text !== undefined && fault === null) return text;
@@ -59,24 +62,24 @@ function attempted(value: unknown): { text: string | undefined; fault: string | 
   try {
     return { text: JSON.stringify(value), fault: jsonFault(value, "the payload") };
   } catch (error) {
-    const { message } = error as Error; // A cycle or a bigint.
+    const { message } = error as Error; // The value contains a cycle or a bigint.
     const why = error instanceof RangeError ? "it is nested too deeply" : message.split("\n")[0];
     return { text: undefined, fault: `expected the payload to be JSON data: ${why}` };
   }
 }
 
-/** What one multicast carries: which of its sender's it is, and so many values. */
+/** The content of one multicast: the batch's number at the sender, and the values. */
 export interface Batch {
   readonly number: number;
   readonly count: number;
-  /** The JSON text of the list of values. */
+  /** The list of values, as JSON. */
   readonly json: string;
 }
 
 export const batchText = (number: number, texts: readonly string[]): string =>
   `${number} ${texts.length} [${texts.join(",")}]`;
 
-/** What no member of this program sends has nothing in it. */
+/** Returns an empty batch if the text is malformed. */
 export function readBatch(text: string): Batch {
   const afterNumber = text.indexOf(" ");
   const afterCount = text.indexOf(" ", afterNumber + 1);
@@ -88,7 +91,7 @@ export function readBatch(text: string): Batch {
 
 const EMPTY: Batch = { number: 0, count: 0, json: "[]" };
 
-/** Its values, anew for each reader; none if it has not as many as it says. */
+/** Parses the values for one reader. Returns an empty list if there are not exactly `count` of them. */
 export function valuesOf({ json, count }: Pick<Batch, "json" | "count">): readonly unknown[] {
   try {
     const values: unknown = JSON.parse(json);

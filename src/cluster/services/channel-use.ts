@@ -1,4 +1,7 @@
-/** One use of a channel, as one call of `member.channel()` gives it. Who only sends leaves nothing behind, closed or not. */
+/**
+ * A handle for a channel: the result of one call to `member.channel()`. A handle that only sends does not have to be
+ * closed.
+ */
 import { UsageError } from "../../core/errors.ts";
 import type {
   Channel,
@@ -18,24 +21,25 @@ import { PATIENT } from "./channel-sending.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { callback, type Rules, requireOptions, signal } from "./known-options.ts";
 
-/** The channel, as all its uses see it. */
+/** The channel shared by all its handles. */
 export interface UsedChannel {
   readonly name: string;
   readonly order: Order;
   readonly transport: Transport;
-  /** In an error's words. */
+  /** The name in error messages. */
   readonly what: string;
   readonly isClosed: boolean;
   readonly status: ChannelStatus;
   send(value: unknown, options: SendOptions, use: object): Promise<Sent>;
-  /** @param state what the program has, where it keeps a state by what it reads. */
+  /** @param state returns the program's state, if the reader has one */
   read(state?: () => unknown): ChannelReader;
-  /** Until the signal is aborted, or `closed` is. */
+  /** Iterates over the views until one of the signals is aborted. */
   views(signal: AbortSignal | undefined, closed: AbortSignal): AsyncIterableIterator<ChannelView>;
-  /** That use is over: what it has not sent yet is not sent. */
+  /** Drops the unsent messages of a handle that has been closed. */
   withdraw(use: object): void;
 }
 
+/** The object that `member.channel()` returns. */
 export class ChannelUse implements Channel {
   readonly name: string;
   readonly order: Order;
@@ -43,7 +47,7 @@ export class ChannelUse implements Channel {
   readonly #channel: UsedChannel;
   readonly #readers = new Set<ChannelReader>();
   readonly #controller = new AbortController();
-  /** As the controller's signal says, which takes long to ask. */
+  /** The same value as the controller's signal, which is slow to read. */
   #isClosed = false;
 
   constructor(channel: UsedChannel) {
@@ -55,7 +59,7 @@ export class ChannelUse implements Channel {
 
   send(payload: unknown, options: SendOptions = PATIENT): Promise<Sent> {
     try {
-      // If the whole channel is closed, it says why itself.
+      // If the whole channel is closed, throw the channel's own error.
       if (this.#isClosed && !this.#channel.isClosed)
         throw new CoordinationError("channel-closed", "never-sent", `${this.#channel.what} is closed`);
       return this.#channel.send(payload, options, this);
@@ -82,7 +86,7 @@ export class ChannelUse implements Channel {
     if (order === "total" || order === "causal-total") return;
     throw new UsageError(
       "state-needs-order",
-      `expected order "total" or "causal-total" for a reader with a state, got ${JSON.stringify(order)}: members are delivered messages in different orders, so that there is no place at which all have the same state`,
+      `expected order "total" or "causal-total" for a stateful reader, got ${JSON.stringify(order)}: with other orders, members deliver messages in different orders and never share one state`,
     );
   }
 

@@ -1,4 +1,4 @@
-/** Channels of members, in virtual time. Those of datagrams are real: channel-datagrams.test.ts. */
+/** Checks channels of members in virtual time. Tests with real datagrams are in channel-datagrams.test.ts. */
 import { describe, expect, test } from "vitest";
 import { everybodyGetsEverything, joined, next } from "../../../test/services/channel-members.ts";
 import { simulate, type World, type WorldOptions } from "../../testing/index.ts";
@@ -9,10 +9,10 @@ import type { Channel, ChannelOptions } from "./channel-api.ts";
 const at = <T>(items: readonly T[], index: number): T => items[index] as T;
 
 const FIFTY_KB = "x".repeat(50_000);
-/** 20 MB of them, which is more than is kept for a reader. */
+/** Enough messages for 20 MB, which is more than a reader's backlog. */
 const MANY = 400;
 
-/** Members that do this together. */
+/** Runs the body with all members of a world. */
 const together = (
   count: number,
   body: (members: readonly Member[], world: World) => Promise<void> | void,
@@ -39,8 +39,8 @@ describe("a channel rejects", () => {
     [{ order: "random" }, "one of none, fifo, causal, total, causal-total", "bad-option"],
     [{ order: "fifo", transport: "quic" }, "one of tcp, udp, log", "bad-option"],
     [{ order: "fifo", ordering: "fifo" }, "among order, transport", "bad-option"],
-    [{ order: "fifo", transport: "udp" }, "join() to be given multicast", "no-multicast"],
-    [{ order: "fifo", transport: "log" }, 'order "total" or "causal-total" of a channel on the log', "bad-option"],
+    [{ order: "fifo", transport: "udp" }, "multicast of join() to be set", "no-multicast"],
+    [{ order: "fifo", transport: "log" }, 'order "total" or "causal-total" for a channel on the log', "bad-option"],
   ])("the options %j", (options, message, code) =>
     alone((member) => {
       const open = (): unknown => member.channel("room", options as ChannelOptions);
@@ -49,11 +49,11 @@ describe("a channel rejects", () => {
     }),
   );
 
-  test("a second setting of its name, at the member that uses it and at the others", () =>
+  test("other options for its name, at the member that uses it and at the others", () =>
     together(3, async ([first, second], world) => {
       await joined((first as Member).channel("room", { order: "fifo" }), 1);
       expect(() => first?.channel("room", { order: "total" })).toThrow(
-        'expected the order of the channel "room" to be "fifo", as it is in use here, got "total"',
+        'expected the order of the channel "room" to be "fifo", which is in use here, got "total"',
       );
       expect(() => first?.channel("room", { order: "fifo", transport: "log" })).toThrow();
       const events: MemberEvent[] = [];
@@ -70,7 +70,7 @@ describe("a channel rejects", () => {
       await joined((second as Member).channel("room", { order: "fifo" }), 2);
     }));
 
-  test("a payload that cannot be sent, before anything is sent", () =>
+  test("an invalid payload, before anything is sent", () =>
     alone(async (member) => {
       const room = member.channel<unknown>("room", { order: "total" });
       await expect(room.send(new Date())).rejects.toMatchObject({ code: "bad-payload" });
@@ -82,7 +82,7 @@ describe("a channel rejects", () => {
 });
 
 describe("a use of a channel", () => {
-  test("that is closed sends and reads nothing more, and touches no other", () =>
+  test("that is closed sends and reads no more, and affects no other", () =>
     alone(async (member) => {
       const open = (): Channel<string> => member.channel<string>("room", { order: "fifo" });
       const [closed, other] = [open(), open()];
@@ -100,7 +100,7 @@ describe("a use of a channel", () => {
       expect(heard).toEqual(["before"]);
     }));
 
-  test("ends when the member leaves: readers, views, and sends that wait", () =>
+  test("ends when the member leaves: its readers, views, and waiting sends", () =>
     together(3, async (members) => {
       const room = at(members, 0).channel<string>("room", { order: "total" });
       const views: string[] = [];
@@ -117,7 +117,7 @@ describe("a use of a channel", () => {
       await expect(room.send("late")).rejects.toMatchObject({ code: "member-left", phase: "never-sent" });
     }));
 
-  test("reads what came between opening the channel and reading", () =>
+  test("reads messages that arrived between opening the channel and reading", () =>
     together(2, async (members) => {
       const rooms = members.map((member) => member.channel<string>("room", { order: "fifo" }));
       await joined(at(rooms, 0), 2);
@@ -141,7 +141,7 @@ test("a member counts and drops messages while no program there uses the channel
     expect(statusAt(0)).toMatchObject({ delivered: 30, unread: 0, waiting: 0, inFlight: 0 });
   }));
 
-test("a reader that cannot keep up makes the senders wait, and nothing is lost", () =>
+test("a slow reader makes the senders wait, and nothing is lost", () =>
   together(3, async (members, world) => {
     const rooms = members.map((member) => member.channel<string>("room", { order: "fifo" }));
     await Promise.all(rooms.map((room) => joined(room, 3)));
@@ -164,7 +164,7 @@ test("a reader that cannot keep up makes the senders wait, and nothing is lost",
     expect(at(rooms, 2).status).toMatchObject({ delivered: MANY, slow: [] });
   }));
 
-test("a program that sends more than it reads itself waits for its own reader, and misses nothing", () =>
+test("a program that sends more than it reads waits for its own reader, and misses nothing", () =>
   alone(async (member, world) => {
     const room = member.channel<string>("room", { order: "total" });
     await joined(room, 1);
@@ -181,7 +181,7 @@ test("a program that sends more than it reads itself waits for its own reader, a
     expect(room.status.slow).toEqual([]);
   }));
 
-test("what members send fits the frames that they are given", () =>
+test("messages of members fit into their frames", () =>
   together(
     3,
     async (members) => {
@@ -196,7 +196,7 @@ test("what members send fits the frames that they are given", () =>
     { limits: { maxFrameBytes: 16_384 } },
   ));
 
-test("the first reader in a process is told, too, of which channel it has missed messages", () =>
+test("the error of the first reader in a process names its channel too", () =>
   alone(async (member) => {
     const room = member.channel<string>("room", { order: "fifo" });
     await joined(room, 1);

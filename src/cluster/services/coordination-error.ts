@@ -1,53 +1,16 @@
-/** What can become of a wish to lead, to hold or to send, said so that a program can tell the cases apart. */
+/** The error that a member's or client's calls throw, with a code and a phase that programs can match. */
 import { EnvironmentError } from "../../core/errors.ts";
+import type { CoordinationCode, Phase } from "../../runtime/error-codes.ts";
+
+export type { CoordinationCode, Phase } from "../../runtime/error-codes.ts";
+
+/** Why a member is not ready. */
+export type Missing = Extract<Phase, "no-majority" | "no-log-leader">;
 
 /**
- * Of a member that is not ready, what is missing: `no-majority`, or `no-log-leader`. Of what is held, `never-acquired`: it was not had at any time; `lost`: it was had, and no longer is; `released`: it was
- * given back; of an arrival at a barrier, `uncertain`: it may have been counted. Of a message, `never-sent`: nobody gets it; `uncertain`: others may have it, or get it yet; `missed`: it was
- * delivered, and its reader has not had it. Of a call of shared state, `never-sent`: nothing was done, and nothing will be; `uncertain`: it was done, or is
- * done yet, or never.
+ * Errors caused by the caller's signal have the name `AbortError`, as in Node's own functions. Their `cause` is the
+ * signal's reason.
  */
-export type Phase = "never-acquired" | "lost" | "released" | "never-sent" | "uncertain" | "missed" | Missing;
-
-export type Missing = "no-majority" | "no-log-leader";
-
-export type CoordinationCode =
-  | "acquire-timeout"
-  | "acquire-aborted"
-  | "too-many-waiters"
-  | "lead-aborted"
-  | "instance-refused"
-  | "grant-lost"
-  | "released"
-  | "ready-timeout"
-  | "ready-aborted"
-  | "send-timeout"
-  | "send-aborted"
-  | "send-uncertain"
-  | "channel-full"
-  | "channel-closed"
-  | "reader-too-slow"
-  | "state-refused"
-  | "request-timeout"
-  | "request-aborted"
-  | "overloaded"
-  | "outcome-unknown"
-  | "compacted"
-  | "state-full"
-  | "overflow"
-  | "session-ended"
-  | "machine-failed"
-  | "change-under-way"
-  | "last-voter"
-  | "member-left"
-  | "member-removed"
-  | "member-failed"
-  | "no-endpoint"
-  | "forbidden"
-  | "client-refused"
-  | "client-closed";
-
-/** What a caller's signal ended is an `AbortError` by name, as in Node's own functions; the signal's reason is its `cause`. */
 const aborted = new Set<CoordinationCode>([
   "acquire-aborted",
   "lead-aborted",
@@ -56,10 +19,17 @@ const aborted = new Set<CoordinationCode>([
   "request-aborted",
 ]);
 
-/** Whether the caller ended its member or client itself. Its iterators end then; after a failure they reject. */
+/**
+ * Whether the caller itself closed its member or client. Its iterators then end normally. After a failure, they reject.
+ */
 export const isOwnEnd = ({ code }: CoordinationError): boolean => code === "member-left" || code === "client-closed";
 
+/**
+ * Thrown if a call to a member or client fails because of the cluster, a timeout or a signal. `code` identifies the
+ * reason. `phase` reports whether the operation may have taken effect.
+ */
 export class CoordinationError extends EnvironmentError {
+  /** The reason, such as `acquire-timeout`. docs/reference/errors.md lists all codes. */
   declare readonly code: CoordinationCode;
 
   constructor(

@@ -1,4 +1,7 @@
-/** What a datagram may bring to a member that joined, and how its channels multicast. Node 3 is posed as. */
+/**
+ * Checks which datagrams a joined member accepts, and how its channels multicast. An impostor sends in the name of node
+ * 3.
+ */
 
 import { describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
@@ -20,7 +23,7 @@ import { type Envelope, envelopeShape } from "./envelope.ts";
 const closing = closedAfterEach();
 const protocol = (made: unknown): AnyProtocol => made as AnyProtocol;
 
-/** Has no link to anybody, and knows the key if there is one. */
+/** Creates a multicast transport that has no links. It knows the key if there is one. */
 function impostor(place: UdpPlace): UdpMulticast<Envelope> {
   return closing(
     udpMulticast<Envelope>({
@@ -54,7 +57,7 @@ const metric = async (member: Member, name: string): Promise<number> => {
   );
 };
 
-/** Members 1 and 2 of three, and who poses as the third and is heard by both. */
+/** Starts members 1 and 2 of three, and an impostor of the third that reaches both. */
 async function posedAs(key: string | null = null) {
   const [port = 0] = await freePorts(1);
   const multicast = { group: "239.12.34.56", port, interface: "127.0.0.1", key };
@@ -91,7 +94,7 @@ const alive: Envelope = { type: "detector", body: { type: "alive", beat: 1 } as 
 const linesOf = ({ lines }: Cluster): string[] => lines.filter((line) => line.includes("refused a datagram"));
 
 describe.each([null, "a secret of all members"])("a datagram, with the key %j", (key) => {
-  test("carries messages of channels that use datagrams, and is refused with anything else", async () => {
+  test("carries messages of channels with udp, and is refused with anything else", async () => {
     const { it, one, third, refused } = await posedAs(key);
     const room = one.channel<string>("room", { order: "none" });
     await joined(room, 1);
@@ -100,14 +103,14 @@ describe.each([null, "a secret of all members"])("a datagram, with the key %j", 
       third.send(envelope);
     await vi.waitFor(async () => expect(await refused()).toBe(3), PATIENCE);
     expect(linesOf(it)).toContain(
-      'refused a datagram in the name of node 3, since it carries channel of "room": expected messages of channels that use udp',
+      'refused a datagram from node 3: expected a message for a channel that uses udp, got channel of "room"',
     );
     await room.send("genuine");
     expect((await reader.next()).value).toMatchObject({ from: 1, payload: "genuine" });
   });
 });
 
-test("nothing is kept for a member outside the view, whom no datagram reaches either", async () => {
+test("nothing is retained for a member outside the view, which receives no datagrams either", async () => {
   const [port = 0] = await freePorts(1);
   const it = closing(await cluster(3, { multicast: { group: "239.12.34.56", port, interface: "127.0.0.1" } }));
   await meetOnce(it);
@@ -118,12 +121,12 @@ test("nothing is kept for a member outside the view, whom no datagram reaches ei
   const before = queued();
   for (let sent = 0; sent < 20; sent++) await room?.send("x".repeat(50_000));
   expect(other?.status.members).toEqual([1, 2]);
-  expect(queued() - before).toBeLessThan(50_000); // Of 1 MB.
+  expect(queued() - before).toBeLessThan(50_000); // The sent messages have 1 MB in total.
 });
 
-test("with TLS, multicast has a key: without one, anybody on the machine could speak for members", async () => {
+test("with TLS, multicast requires a key: without one, any program on the machine could impersonate members", async () => {
   const multicast = { group: "239.12.34.56", port: 17_654, interface: "127.0.0.1" };
   const tls = { ca: "unread.pem", cert: "unread.pem", key: "unread.key" };
   const it = closing(await cluster(1, { multicast, tls }));
-  await expect(it.start(1)).rejects.toThrow("expected multicast.key of join() to be set, since");
+  await expect(it.start(1)).rejects.toThrow("expected multicast.key of join() to be set, because");
 });

@@ -1,10 +1,10 @@
-/** Elections of three members, in virtual time: messages are late only where a test says so. */
+/** Checks elections of three members in virtual time. Messages are delayed only on purpose. */
 import { describe, expect, test, vi } from "vitest";
 import { simulate, type World } from "../../testing/index.ts";
 import type { LeaderChange, Leadership, Member } from "./api.ts";
 
 const three = (): World => simulate({ members: 3, seed: 1 });
-/** Longer than a session: by then a lost leader has a successor, and all members know it. */
+/** Longer than a session, so that a lost leader has a successor that all members know. */
 const A_WHILE = 8_000;
 
 const membersOf = (world: World): Member[] => world.members.map((id) => world.member(id));
@@ -13,7 +13,7 @@ const membersOf = (world: World): Member[] => world.members.map((id) => world.me
 const untilLost = ({ signal }: Leadership): Promise<void> =>
   new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
 
-/** Nothing that the member sends arrives. */
+/** Drops everything that the member sends. */
 function mute(world: World, id: number): void {
   for (const other of world.members) if (other !== id) world.cut(id, other);
 }
@@ -45,7 +45,7 @@ describe("an election", () => {
 });
 
 describe("a leadership", () => {
-  test("that is lost ends its work; the member campaigns again, and works anew when it is elected anew", () =>
+  test("that is lost ends its work; the member campaigns again, and works again when it is elected again", () =>
     three().run(async (world) => {
       const stints: Leadership[] = [];
       const leaders: number[] = [];
@@ -67,7 +67,7 @@ describe("a leadership", () => {
       expect(second).not.toBe(first);
       world.heal();
       await world.sleep(A_WHILE);
-      expect(leaders).toHaveLength(2); // Who is back waits for its turn.
+      expect(leaders).toHaveLength(2); // The returned member waits for its turn.
       mute(world, second);
       await world.sleep(A_WHILE);
       expect(leaders).toHaveLength(3);
@@ -76,7 +76,7 @@ describe("a leadership", () => {
       expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
     }));
 
-  test("aborts the signal of the leader as soon as the member is told to stop", () =>
+  test("aborts the leader's signal as soon as the campaign is stopped", () =>
     three().run(async (world) => {
       const abort = new AbortController();
       const election = world.member(1).election("report");
@@ -87,7 +87,7 @@ describe("a leadership", () => {
           abort.abort("enough");
           expect(leadership.signal.aborted).toBe(true);
           await world.sleep(10);
-          expect(election.leader).toBe(1); // Until the work has ended.
+          expect(election.leader).toBe(1); // It leads until its work has ended.
         },
         { signal: abort.signal },
       );
@@ -99,7 +99,7 @@ describe("a leadership", () => {
       await expect(election.lead(({ token }) => token)).resolves.toBeGreaterThan(known?.token ?? 0);
     }));
 
-  test("ends with what its work throws", () =>
+  test("ends with the error of its work", () =>
     three().run(async (world) => {
       const led = world
         .member(2)
@@ -112,7 +112,7 @@ describe("a leadership", () => {
       await expect(next.lead(() => 7)).resolves.toBe(7);
     }));
 
-  test("ends as the member leaves, which waits for the work to end", () =>
+  test("ends when the member leaves, which waits for the work to end", () =>
     three().run(async (world) => {
       const ended = vi.fn();
       const third = world.member(3);
@@ -135,7 +135,7 @@ describe("a leadership", () => {
       await expect(next).resolves.toBe(1);
     }));
 
-  test("is campaigned for once in a process", () =>
+  test("can be campaigned for once per process", () =>
     three().run(async (world) => {
       const election = world.member(1).election("report");
       const led = election.lead(() => world.sleep(50));
@@ -145,7 +145,7 @@ describe("a leadership", () => {
 });
 
 describe("watching an election", () => {
-  test("shows who leads, with the token, at every member", () =>
+  test("reports the leader, with its token, at every member", () =>
     three().run(async (world) => {
       const abort = new AbortController();
       const seen: LeaderChange[][] = [];
@@ -166,7 +166,7 @@ describe("watching an election", () => {
       for (const changes of seen) expect(changes).toContainEqual({ leader: 2, token });
     }));
 
-  test("shows that its leader is lost", () =>
+  test("reports that its leader is lost", () =>
     three().run(async (world) => {
       const seen: LeaderChange[] = [];
       void (async () => {

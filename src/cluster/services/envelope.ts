@@ -1,4 +1,4 @@
-/** What members send each other: messages of the failure detector, the replicated service and channels. */
+/** The messages between members. They belong to the failure detector, the replicated service or a channel. */
 import type { Tagged } from "../../core/protocol.ts";
 import { boolean, evolving, type Shape, type Shapes, text, type UNKNOWN_VARIANT, variants } from "../../core/shape.ts";
 import type { AnyProtocol } from "../../protocols/entry.ts";
@@ -6,22 +6,24 @@ import { channelStacks } from "../../protocols/multicast/family/channels.ts";
 import { STATE_MACHINE_VERSION } from "../../protocols/service/coordination-service/operations.ts";
 import { MAX_NAME_BYTES } from "./instance-name.ts";
 
+/** A message between members. */
 export type Envelope =
   | { type: "detector"; body: Tagged }
   | { type: "channel"; name: string; content: Content }
-  /** Whether readers of a channel keep up at the sender. */
+  /** Whether the sender's readers of a channel keep up. `isFull` means that they do not. */
   | { type: "pressure"; name: string; isFull: boolean }
   | ServiceEnvelope;
 
+/** A message for the replicated service. */
 export interface ServiceEnvelope {
   readonly type: "service";
   content: Content;
 }
 
-/** `type` is the name of the algorithm; the body of one that this release does not know cannot be read. */
+/** `type` is the name of the algorithm. If this release does not know that algorithm, the body cannot be decoded. */
 export type Content = { type: string; body: Tagged } | { type: typeof UNKNOWN_VARIANT };
 
-/** Carries messages of a channel; names are part of every message. */
+/** A message for a channel. Every such message carries the channel's name. */
 export type ChannelEnvelope = Extract<Envelope, { type: "channel" | "pressure" }>;
 
 const name = text(MAX_NAME_BYTES);
@@ -39,7 +41,7 @@ export const envelopeShape = (detector: AnyProtocol, service: AnyProtocol): Shap
     },
   });
 
-/** It takes all stacks to make it, and is the same for all members of a process. */
+/** Cached, since computing it requires the shapes of all stacks. It is the same for all members in a process. */
 let ofChannels: Shape<Content> | null = null;
 function channelShape(): Shape<Content> {
   const contents = Object.values(channelStacks).map(
@@ -49,10 +51,13 @@ function channelShape(): Shape<Content> {
   return ofChannels;
 }
 
-/** The name of the service's messages: with the meaning of what they carry, which their shape does not show. */
+/**
+ * Returns the type of the service's messages. It includes the version of the state machine, which the shapes do not
+ * reveal.
+ */
 export const serviceContent = ({ name: service }: AnyProtocol): string => `${service}/${STATE_MACHINE_VERSION}`;
 
-/** Of a message, for metrics. */
+/** Returns the message's type for metrics. */
 export const typeOf = (envelope: Envelope): string => {
   if ("content" in envelope) {
     const { type, content } = envelope;

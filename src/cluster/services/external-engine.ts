@@ -1,39 +1,60 @@
-/** Coterie over an engine that others run, such as PostgreSQL: what `join({ engine })` takes and gives. docs/engines.md */
+/**
+ * Coterie on an external engine, such as PostgreSQL: the options for `join({ engine })`, and its result. See
+ * docs/guide/engines.md.
+ */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
 import type { Election, ElectionOptions, Mutex } from "./api.ts";
 import type { StateApi } from "./state/state-api.ts";
 
-/** Made by the functions of `coterie/engines/NAME`. */
+/** An engine. The functions exported by `coterie/engines/NAME` return one. */
 export interface ExternalEngine {
+  /** The name of the engine, such as `postgres`. */
   readonly name: string;
-  /** Checks its options, and connects. */
+  /** Validates the options and connects. */
   join(platform: Pick<Platform, "clock" | "timers" | "random">, options: EngineJoinOptions): Promise<EngineMember>;
 }
 
+/** Options for `join()` with an engine. */
 export interface EngineJoinOptions {
+  /** The engine, such as `postgres({ url })`. */
   readonly engine: ExternalEngine;
-  /** A session that is not heard of for so long ends, and what it holds is others'; from 1,000 on. Default 10,000. */
+  /**
+   * How long a session lasts without a sign of life, in milliseconds. After that, it expires, and other processes can
+   * acquire its locks. At least 1,000. Default: 10,000.
+   */
   readonly sessionMs?: number | undefined;
-  /** How long the engine may take for its first answer. Default 10,000. */
+  /** The maximum time to wait for the first session, in milliseconds. Default: 10,000. */
   readonly timeoutMs?: number | undefined;
-  /** Aborted: the member leaves. */
+  /** Aborting it makes the member leave. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A process that coordinates with others by an engine. */
+/** A process that coordinates with others through an engine. */
 export interface EngineMember extends Omit<StateApi, "replicated" | "barrier" | "queue">, AsyncDisposable {
-  /** Its first session's number: no other process has the same. */
+  /** The number of the member's first session, which no other process has. */
   readonly id: NodeId;
+  /** The name of the engine, such as `postgres`. */
   readonly engine: string;
-  /** Whether the engine keeps a session for it, by this process's clock. While not, nothing is held, and nothing granted. */
+  /**
+   * Whether the member has a session with the engine, according to this process's clock. Without a session, it holds
+   * nothing and cannot acquire anything.
+   */
   readonly hasSession: boolean;
-  /** Aborted once it has left. */
+  /** Aborted once the member has left. */
   readonly signal: AbortSignal;
-  /** The lock of that name: one holder at a time among all processes that use the engine with the same options. */
+  /**
+   * Opens a lock with at most one holder at a time among all processes that use the engine with the same options.
+   *
+   * @throws UsageError `bad-name`
+   */
   mutex(name: string): Mutex;
-  /** The election of that name. */
+  /**
+   * Opens the election with the given name.
+   *
+   * @throws UsageError `bad-name`, `bad-option`; `bad-value` or `too-large` for the metadata
+   */
   election(name: string, options?: Pick<ElectionOptions, "metadata">): Election;
-  /** Gives back what is held, and closes the connection. Twice is once. */
+  /** Releases everything that this process holds, and closes the connection. Further calls have no effect. */
   leave(): Promise<void>;
 }

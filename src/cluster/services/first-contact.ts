@@ -1,11 +1,11 @@
-/** The first moments of a member that starts. */
+/** Makes a starting member wait for its peers. */
 import type { Platform } from "../../runtime/platform/platform.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 
-/** How long a starting member waits for its peers at most. */
+/** The maximum time that a starting member waits for its peers. */
 const FIRST_CONTACT_MS = 250;
 
-/** Peers that run are connected before the first message is sent; those that are paused are not waited for. */
+/** Waits until running peers are connected, before the first message is sent. Does not wait for paused peers. */
 export async function firstContact(
   transport: { tried(): Promise<unknown> },
   { timers }: Pick<Platform, "timers">,

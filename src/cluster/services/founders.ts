@@ -1,17 +1,17 @@
-/** What concerns the members that founded a cluster, and not those that came later. */
+/** The founders of a cluster, as opposed to members that joined later. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Founder } from "../../protocols/service/coordination-service/member-words.ts";
 import { formatHostPort } from "../../runtime/host-port.ts";
 import type { GroupIdentity } from "../../runtime/transport/identity.ts";
 import type { Membership } from "./membership.ts";
 
-/** The other members as this one starts. */
+/** Returns the other members at startup. */
 export function othersNow({ id, known, config }: Pick<Membership, "id" | "known" | "config">): readonly NodeId[] {
   const all = known.list?.members.map(({ member }) => member) ?? Object.keys(config.members).map(Number);
   return all.filter((member) => member !== id);
 }
 
-/** The list as it was before its first change. */
+/** Returns the member list before its first change. */
 export const founded = (
   founders: readonly NodeId[],
   { members }: Membership["config"],

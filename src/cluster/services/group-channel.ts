@@ -1,6 +1,7 @@
 /**
- * A channel of a member: the multicast that the checker explores, with this member's replicated service at the other end of its wires.
- * Who is in the group and its views are entries of the log. Messages go over links, or with `transport: "log"` through the log as well.
+ * A channel at a member. It connects the multicast algorithm that the checker explores to this member's replicated
+ * service. The group and its views are log entries. Messages are sent over links, or also through the log with
+ * `transport: "log"`.
  */
 import type { NodeId, StateOf, Tagged, Vocabulary } from "../../core/protocol.ts";
 import { hasShape } from "../../core/shape.ts";
@@ -27,7 +28,7 @@ import { type AlgorithmEvent, by, type Wired, wired } from "./wired.ts";
 
 /** The links to other members, as channels use them. */
 export interface ChannelLinks {
-  /** Again and again, until the link takes it. */
+  /** Sends a message, and retries until the link accepts it. */
   insist(to: NodeId, envelope: ChannelEnvelope): SendResult;
   send(to: NodeId, envelope: ChannelEnvelope): SendResult;
   multicast(to: readonly NodeId[], envelope: ChannelEnvelope, transport: Transport): void;
@@ -42,22 +43,27 @@ export interface GroupChannelOptions {
   readonly timing: Timing;
   readonly links: ChannelLinks;
   readonly trace: MemberTrace;
-  /** Members that are suspected just now. */
+  /** The members that are currently suspected. */
   readonly suspected: readonly NodeId[];
-  /** No program of this process has used it for a while. */
+  /** Called when the channel has not been used in this process for a while. */
   onUnused(): void;
-  /** The group is in use with another setting. */
+  /** Called when the group already uses different options. */
   onRefused(why: string): void;
   onFatal(error: Error): void;
 }
 
-/** Twice in a row it has to be unused. */
+/** The interval between checks for use. A channel counts as unused after two consecutive checks. */
 const LOOK_EVERY_MS = 5_000;
-/** As JSON within JSON it may take twice as much, and an entry of the log holds 65,000 bytes. */
+/**
+ * Size limits for messages sent through the log. Nesting JSON in JSON may double its size, and a log entry holds 65,000
+ * bytes.
+ */
 const LOG_BOUNDS: Bounds = { payloadBytes: MAX_PAYLOAD_BYTES, batchBytes: 30_000 };
 const LOG_ALGORITHM = "log-multicast";
 
-/** How the group is used, as the log has it: members that open the name otherwise are refused. */
+/**
+ * Returns the group's options as recorded in the log. Members that open the name with different options are refused.
+ */
 const settingOf = (order: Order, transport: Transport): string => JSON.stringify({ order, transport });
 
 export class GroupChannel {
@@ -70,7 +76,7 @@ export class GroupChannel {
   readonly #messages: ReturnType<typeof messageShape>;
   readonly #unlisten: () => void;
   readonly #again = new Set<Timer>();
-  /** The host's own, which goes on changing. */
+  /** The protocol's state. The host mutates this object. */
   #state!: StateOf<LogMulticast>;
   #look: Timer | null = null;
   #isOpen = true;
@@ -121,8 +127,8 @@ export class GroupChannel {
   }
 
   /**
-   * @param envelope from another member, over a link or in a datagram.
-   * @returns false of a datagram for a channel that uses none
+   * @param envelope received from another member, over a link or in a datagram
+   * @returns false for a datagram to a channel that does not use datagrams
    */
   receive(from: NodeId, envelope: ChannelEnvelope, over: Transport): boolean {
     const { transport } = this.#options;
@@ -134,12 +140,15 @@ export class GroupChannel {
     return true;
   }
 
-  /** On the log no member waits for another. */
+  /**
+   * Forwards a suspicion to the algorithm. With `transport: "log"` this is unnecessary, since members do not wait for
+   * each other.
+   */
   noteSuspicion(node: NodeId, isSuspected: boolean): void {
     if (this.#options.transport !== "log") this.#give({ type: isSuspected ? "suspect" : "restore", node } as Tagged);
   }
 
-  /** No program of this process uses it any more. */
+  /** Called when this process no longer uses the channel. */
   retire(): void {
     this.#give({ type: "leave" });
     this.stop();
@@ -184,7 +193,7 @@ export class GroupChannel {
       platform,
       self,
       protocol: { ...protocol, init: (...node) => (this.#state = protocol.init(...node) as StateOf<LogMulticast>) },
-      peers: [], // Those in the group, once they are.
+      peers: [], // Members of the group are added later.
       trace: trace.of(["channel", name]),
       onEvent: (event) => {
         this.#wired.onOwn(event);
@@ -205,7 +214,7 @@ export class GroupChannel {
       command: (command) => this.#give(command),
       hasRoom: (members) => isOnLog || links.hasRoom(members),
       sendPressure: (isFull) => {
-        if (isOnLog) return; // A slow reader here keeps no other member from sending.
+        if (isOnLog) return; // On the log, a slow reader here does not block senders at other members.
         const others = this.local.members.filter((member) => member !== self);
         for (const member of others) links.send(member, { type: "pressure", name, isFull });
       },
@@ -220,7 +229,7 @@ export class GroupChannel {
     if (this.#isOpen) this.#host.carryOut(command as never);
   }
 
-  /** To one member, through the log. */
+  /** Sends a message to one member through the log. */
   #say(to: NodeId, body: Tagged): void {
     const { wait } = this.#state.order;
     const { name } = this.#options;
@@ -259,7 +268,7 @@ export class GroupChannel {
   }
 }
 
-/** It comes from another member, so it may be anything. */
+/** Parses a message. It comes from another member, so it may be invalid. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -3,27 +3,27 @@ import { describe, expect, test } from "vitest";
 import { guard, StaleToken } from "./guard.ts";
 
 describe("a guard", () => {
-  test("turns away a lower token than one that it has seen", () => {
+  test("rejects a token lower than one that it has seen", () => {
     const accept = guard();
     accept(3);
     accept(3);
     accept(5);
     expect(() => accept(4)).toThrow(StaleToken);
-    expect(() => accept(4)).toThrow("token 4 is stale: 5 has been seen");
+    expect(() => accept(4)).toThrow("token 4 is stale: token 5 has already been accepted");
     accept(5);
   });
 
-  test("goes on from what the resource has kept", () => {
+  test("continues from the token that the resource has stored", () => {
     const accept = guard(8);
     expect(() => accept(7)).toThrow(StaleToken);
     accept(8);
   });
 
-  test.each([-1, 1.5, Number.NaN, null as never, "3" as never])("does not take %j for a token", (token) => {
+  test.each([-1, 1.5, Number.NaN, null as never, "3" as never])("does not accept %j as a token", (token) => {
     expect(() => guard()(token)).toThrow("expected the token to be a natural number");
   });
 
-  test("what it lets through never goes back, whatever comes", () => {
+  test("accepts tokens that never decrease", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(20)), (tokens) => {
         const accept = guard();

@@ -1,29 +1,31 @@
 /**
- * The resource's side of a lock or a leadership. No lock is safe by itself: a holder may be paused between looking at
- * its grant and acting on it. What is acted on remembers the highest token it has seen and turns lower ones away.
+ * Protects a resource that is used under a lock or leadership. A lock alone is not safe, because its holder may be
+ * paused between checking its grant and acting. The resource therefore remembers the highest token that it has seen and
+ * rejects lower ones.
  */
 import { UsageError, unexpected } from "../../core/errors.ts";
 
-/** A token is lower than one that was seen before: its holder has been succeeded. */
+/** Thrown for a token that is lower than an earlier one, which means that its holder has been replaced. */
 export class StaleToken extends UsageError {
   constructor(
     readonly token: number,
     readonly highest: number,
   ) {
-    super("stale-token", `token ${token} is stale: ${highest} has been seen, whoever holds that one is the successor`);
+    super("stale-token", `token ${token} is stale: token ${highest} has already been accepted from a later holder`);
   }
 }
 
 /**
- * Accepts tokens that are not lower than one accepted before. It belongs where the resource is, and in the same
- * transaction as the write: `UPDATE report SET body = $2, token = $1 WHERE id = $3 AND token <= $1`, of which zero
- * changed rows say the same as the exception here.
+ * Returns a function that rejects tokens lower than the highest one accepted so far. Call it inside the resource, in
+ * the same transaction as the write. In SQL, use
+ * `UPDATE report SET body = $2, token = $1 WHERE id = $3 AND token <= $1`. If it changes no rows, the token is stale.
  *
  * @example
  * const accept = guard();
  * accept(lock.token); // before each write
- * @param highest what was seen last, where the resource has kept it.
- * @throws by the function that is returned: StaleToken, or UsageError for what is not a token.
+ * @param highest the highest token so far, if the resource has stored it. Default: 0
+ * @throws UsageError if `highest` is not a token. The returned function throws StaleToken, or UsageError if its
+ *   argument is not a token
  */
 export function guard(highest = 0): (token: number) => void {
   let seen = requireToken(highest);

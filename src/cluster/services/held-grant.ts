@@ -1,4 +1,4 @@
-/** What this process holds of a lock, from its grant to its release or loss. */
+/** A grant of a lock in this process, from its acquisition to its release or loss. */
 import type { Platform } from "../../runtime/platform/platform.ts";
 import type { Grant } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
@@ -10,11 +10,12 @@ interface HeldOptions {
   readonly token: number;
   readonly name: string;
   readonly what: string;
-  /** It has ended, and not because the algorithm says so. */
+  /** Called when the grant has ended for a reason unknown to the algorithm. */
   readonly over: () => void;
   readonly onEnd: (reason: CoordinationError) => void;
 }
 
+/** The object that `acquire()` returns. */
 export class HeldGrant extends OwnTenure implements Grant {
   readonly name: string;
   readonly #options: HeldOptions;
@@ -37,8 +38,9 @@ export class HeldGrant extends OwnTenure implements Grant {
 }
 
 /**
- * Acquires, works and releases.
- * @throws the error of `acquire` or of the work; the reason of the grant's signal if the grant was lost before the work had ended
+ * Acquires the lock, calls `work`, and releases the lock.
+ * @throws the error that `acquire` or `work` throws; the reason of the grant's signal if the grant was lost before
+ *   `work` finished
  */
 export async function useGrant<T>(acquire: () => Promise<Grant>, work: (grant: Grant) => T | Promise<T>): Promise<T> {
   requireRule("the work of use()", work, workRule);
@@ -52,13 +54,16 @@ export async function useGrant<T>(acquire: () => Promise<Grant>, work: (grant: G
   }
 }
 
-/** The work has released it: from then on its caller relies on it no more. */
+/** Whether the work released the grant itself, and therefore no longer relies on it. */
 const isReleased = ({ signal }: Grant): boolean => (signal.reason as CoordinationError).code === "released";
 
-/** An end that is wished: nobody looks for its cause in a stack, which would take as long as half of the rest of a release. */
+/**
+ * Returns the reason for a normal end. It has no stack trace, because creating one would take half as long as the rest
+ * of the release.
+ */
 function releasedAs(what: string): CoordinationError {
   const { stackTraceLimit } = Error;
-  Reflect.set(Error, "stackTraceLimit", 0); // Frozen, it stays as it is.
+  Reflect.set(Error, "stackTraceLimit", 0); // This has no effect if `Error` is frozen.
   const reason = new CoordinationError("released", "released", `${what} has been released`);
   Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
   return reason;

@@ -1,11 +1,12 @@
-/** Names of locks, elections and channels. */
+/** Names of locks, elections, channels and shared objects. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { OWN_NAMES } from "../../protocols/service/coordination-service/operations.ts";
 import { utf8Bytes } from "./utf8-bytes.ts";
 
+/** The maximum length of a name that a program chooses. */
 export const MAX_NAME_BYTES = 128;
 
-/** @throws UsageError for what cannot be sent to other members, or read by people. */
+/** @throws UsageError if the name is invalid */
 export function requireName(name: unknown): string {
   const fault = nameFault(name);
   if (fault === null) return name as string;
@@ -13,9 +14,8 @@ export function requireName(name: unknown): string {
 }
 
 function nameFault(name: unknown): string | null {
-  if (typeof name !== "string" || name === "") return "a text that is not empty";
+  if (typeof name !== "string" || name === "") return "a non-empty string";
   if (utf8Bytes(name) > MAX_NAME_BYTES) return `at most ${MAX_NAME_BYTES} bytes long`;
-  if (name.startsWith(OWN_NAMES))
-    return `another: names that begin with ${OWN_NAMES} are kept for the members themselves`;
+  if (name.startsWith(OWN_NAMES)) return `one that does not begin with ${OWN_NAMES}, which is reserved`;
   return /[\p{Cc}\p{Cs}]/u.test(name) ? "free of control characters" : null;
 }

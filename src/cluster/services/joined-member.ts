@@ -37,6 +37,7 @@ import { SharedState } from "./state/shared-state.ts";
 import { Sharing } from "./state/sharing.ts";
 import { detectorOptions, serviceOptions } from "./timing.ts";
 
+/** The object that `join()` returns. */
 export class JoinedMember extends Sharing implements Member {
   readonly #membership: Membership;
   readonly #controller = controllerForMany();
@@ -105,7 +106,7 @@ export class JoinedMember extends Sharing implements Member {
     });
   }
 
-  /** A newcomer votes as soon as the log has it as a voter, and not before. */
+  /** Returns the protocol of the service. A new member votes only once the log lists it as a voter. */
   #serviceProtocol(): AnyProtocol {
     const { timing, founders, known, id, config } = this.#membership;
     const first = known.list?.voters ?? Object.keys(config.members).map(Number);
@@ -114,14 +115,17 @@ export class JoinedMember extends Sharing implements Member {
     return coordinationService({ session, log: { ...log, voters } }, this.#machines.definitions);
   }
 
-  /** A clause; empty while there is a majority. */
+  /** Why no majority is reachable, as a clause. Empty if one is reachable. */
   get #whyNoQuorum(): string {
     const why = this.#detector.whyNoQuorum;
     const { obstacle } = this.#membership.identity;
     return why === "" || obstacle === null ? why : `${why}. ${obstacle}`;
   }
 
-  /** @throws EnvironmentError if an address is taken; the reason of `signal` if it is aborted meanwhile. Then all is closed again. */
+  /**
+   * @throws EnvironmentError if an address is in use; the reason of `signal` if it is aborted during the call. In both
+   *   cases, everything that was opened is closed again
+   */
   async open(signal?: AbortSignal): Promise<void> {
     this.#membership.identity.onDisagreement = (node, found) => this.#events.publish(refusalEvent(node, found));
     const { registry } = this.#membership;
@@ -131,7 +135,7 @@ export class JoinedMember extends Sharing implements Member {
       this.#admin = await this.#serveAdmin();
       await firstContact(this.#links.tcp, this.#platform, signal);
       signal?.throwIfAborted();
-      this.signal.throwIfAborted(); // It may have failed meanwhile.
+      this.signal.throwIfAborted(); // The member may have failed in the meantime.
     } catch (error) {
       await this.#close();
       this.#unregister();
@@ -151,12 +155,12 @@ export class JoinedMember extends Sharing implements Member {
     return this.#membership.counts;
   }
 
-  /** Connections from now on are proved with these certificates. */
+  /** Uses the given certificates for new connections. */
   renew(tls: TlsMaterial): void {
     this.#links.tcp.renew(tls);
   }
 
-  /** The same of the admin pages. */
+  /** Uses the given certificates for the admin pages. */
   renewPages(tls: AdminTls): void {
     this.#admin?.renew(tls);
   }
@@ -197,7 +201,7 @@ export class JoinedMember extends Sharing implements Member {
     );
   }
 
-  /** What this member lacks to be ready; null if it is. */
+  /** Why this member is not ready. Null if it is. */
   get missing(): Missing | null {
     if (!this.#detector.hasQuorum) return "no-majority";
     return this.state.host.leader === null ? "no-log-leader" : null;
@@ -215,7 +219,7 @@ export class JoinedMember extends Sharing implements Member {
 
   leave(): Promise<void> {
     this.#leaving ??= this.#leave();
-    if (this.#state === "failed") this.#unregister(); // Until then they show that it has failed.
+    if (this.#state === "failed") this.#unregister(); // Until this point, the metrics show that the member has failed.
     return this.#leaving;
   }
 
@@ -247,13 +251,13 @@ export class JoinedMember extends Sharing implements Member {
     }
   }
 
-  /** Nothing may go on from here: an algorithm has violated its own invariants, or the disk has failed. */
+  /** Ends the member because an algorithm has violated its own invariants, or because the disk has failed. */
   fail(error: Error): void {
     this.#end("member-failed", `has failed: ${error.message}`, error);
   }
 
   #removed(): void {
-    this.#end("member-removed", "has been removed from the cluster: it does not come back");
+    this.#end("member-removed", "has been removed from the cluster for good");
   }
 
   #end(code: "member-failed" | "member-removed", how: string, cause?: Error): void {
@@ -265,7 +269,7 @@ export class JoinedMember extends Sharing implements Member {
     this.#controller.abort(reason);
     this.state.host.close(reason);
     this.#leaving = this.#close();
-    this.#leaving.catch(() => {}); // The caller of `leave` is told what cannot be closed.
+    this.#leaving.catch(() => {}); // `leave()` reports errors that occur during closing.
   }
 
   async #close(): Promise<void> {

@@ -1,16 +1,19 @@
-/** Values that JSON would change silently: rejected with the path of the fault. A value without a fault passes quickly. */
+/**
+ * Rejects values that JSON would change silently, and reports the path of the fault. Values without a fault are checked
+ * quickly.
+ */
 import { unexpected } from "../../core/errors.ts";
 
 /**
- * Returns the fault of a value as a sentence, or null. Faults are fields that are undefined, and keys that JSON drops: those of an
- * array that are not indices, and those that are not enumerable.
+ * Describes a value's fault in a sentence, or returns null if there is none. Undefined fields, array keys that are not
+ * indices, and keys that are not enumerable are faults.
  */
 export const jsonFault = (value: unknown, path: string): string | null =>
   isPlain(value, undefined) ? null : faultIn(value, path);
 
 /**
- * Returns the fault of a machine's state, or null.
- * @param checked an earlier state without a fault, or undefined. Parts that the two share are not checked again.
+ * Describes a fault in a state machine's state, or returns null if there is none.
+ * @param checked an earlier state without a fault, or undefined. Parts shared with it are not checked again
  */
 export function stateFault(state: unknown, checked: unknown, path: string): string | null {
   try {
@@ -54,7 +57,10 @@ function areFieldsPlain(fields: Fields, checked: unknown): boolean {
   return !hasStray(fields, shown, checked);
 }
 
-/** To count the keys of something long takes longer than all else. Of what takes the place of an earlier one, it waits until all is looked at. */
+/**
+ * Counting the keys of a large object is the slowest part of the check. It is therefore skipped for such an object if
+ * an earlier state was checked. Checks without an earlier state always count the keys.
+ */
 const MAX_COUNTED = 1_000;
 
 const hasStray = (value: object, shown: number, checked: unknown): boolean =>
@@ -66,18 +72,18 @@ function isPlainObject(value: object): boolean {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** The first fault, in words: there is one. */
+/** Describes the first fault. The value must have one. */
 function faultIn(value: unknown, path: string): string {
   if (typeof value === "number") {
-    if (Object.is(value, -0)) return `expected ${path} to be a number that JSON keeps, got -0`;
+    if (Object.is(value, -0)) return `expected ${path} to be a number that JSON can represent, got -0`;
     return unexpected(path, "a finite number", value);
   }
   if (typeof value !== "object" || value === null) return unexpected(path, "JSON data", value);
   if (Array.isArray(value) ? Object.getPrototypeOf(value) !== Array.prototype : !isPlainObject(value))
     return `expected ${path} to be a plain object, got an instance of ${value.constructor?.name ?? "a class"}`;
-  if (Object.getOwnPropertySymbols(value).length > 0) return `expected ${path} to have no keys that are symbols`;
+  if (Object.getOwnPropertySymbols(value).length > 0) return `expected ${path} to have no symbol keys`;
   const stray = strayIn(value);
-  if (stray !== undefined) return `expected ${path} to have no key that JSON drops, got ${path}.${stray}`;
+  if (stray !== undefined) return `expected ${path} to have no key that JSON omits, got ${path}.${stray}`;
   const pieces: readonly (readonly [string, unknown])[] = Array.isArray(value)
     ? Array.from(value, (item: unknown, at) => [`${path}[${at}]`, item])
     : Object.entries(value).map(([key, field]) => [`${path}.${key}`, field]);

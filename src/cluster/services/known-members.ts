@@ -1,12 +1,14 @@
 /**
- * The list of members that this member's journal knows: that of the last change that it has heard of. So after a restart it knows
- * whom to call before the log has told it anything. Absent while the members are those that founded the cluster.
+ * The member list in this member's journal, as of the last change that the member has applied. After a restart, the
+ * member uses this list to connect before it has read the log. Absent as long as the members are the cluster's
+ * founders.
  */
 import { EnvironmentError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { type MemberList, memberListShape } from "../../protocols/service/coordination-service/member-words.ts";
 import type { Journal, Slot } from "../../runtime/journal/journal.ts";
 
+/** Stores the member list in the journal. */
 export class KnownMembers {
   readonly #slot: Slot<MemberList>;
   #list: MemberList | null;
@@ -20,7 +22,10 @@ export class KnownMembers {
     return this.#list;
   }
 
-  /** @returns false of a list that is known, or older: after a restart the log tells it anew. */
+  /**
+   * Stores the list.
+   * @returns false if the list is not newer. After a restart, the log repeats earlier lists
+   */
   note(list: MemberList): boolean {
     if (this.#list !== null && list.revision <= this.#list.revision) return false;
     this.#list = list;
@@ -28,7 +33,7 @@ export class KnownMembers {
     return true;
   }
 
-  /** Another member says so, which knows a later list. */
+  /** Records that this member was removed, as reported by a member with a later list. */
   noteRemoved(self: NodeId): void {
     if (this.#list === null || this.#list.removed.includes(self)) return;
     const members = this.#list.members.filter(({ member }) => member !== self);
@@ -41,7 +46,7 @@ export class KnownMembers {
     if (this.#list?.removed.includes(id) === true)
       throw new EnvironmentError(
         "member-removed",
-        `member ${id} has been removed, as the journal in ${folder} knows: ids are not given again, so add a member with another one, and start that with an empty folder`,
+        `member ${id} has been removed, according to the journal in ${folder}: ids are not reused, so add a member with a new id and start it with an empty folder`,
       );
   }
 }

@@ -1,4 +1,4 @@
-/** A signal that is none is refused before anything has begun, wherever one is taken. */
+/** Checks that every call with a `signal` option rejects an invalid signal before it takes effect. */
 import { getEventListeners } from "node:events";
 import { describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
@@ -14,7 +14,7 @@ describe("a controller in place of its signal", () => {
   const signal = new AbortController() as never;
   const refused = { code: "bad-option" };
 
-  test("is refused by a channel, which sends and reads on", async () => {
+  test("is rejected by a channel, which continues to work", async () => {
     const room = (await alone()).channel<string>("room", { order: "fifo" });
     const timers = vi.spyOn(globalThis, "setTimeout");
     await expect(room.send("never", { timeoutMs: 50, signal })).rejects.toMatchObject(refused);
@@ -24,11 +24,11 @@ describe("a controller in place of its signal", () => {
     expect(() => room.read({ signal })).toThrow(expect.objectContaining(refused));
     expect(() => room.views({ signal })).toThrow(expect.objectContaining(refused));
     await room.send("heard");
-    const reader = room.read(); // The first: what was kept is not lost to the one that was refused.
+    const reader = room.read(); // It is still the first reader: the rejected call did not consume the backlog.
     expect((await reader.next()).value).toMatchObject({ payload: "heard" });
   });
 
-  test("is refused by a lock, an election and a member, and leaves nothing behind", async () => {
+  test("is rejected by a lock, an election and a member, and leaves nothing behind", async () => {
     const member = await alone();
     const lock = member.mutex("invoice");
     const election = member.election("report");
@@ -41,15 +41,22 @@ describe("a controller in place of its signal", () => {
     await election.lead(() => {});
   });
 
-  test("is refused by join(), which opens nothing", async () => {
+  test("is rejected by join(), which opens nothing", async () => {
     await expect(join({ id: 1, members: { 1: "127.0.0.1:1" }, dataDir: "unused", signal })).rejects.toMatchObject(
       refused,
     );
   });
 });
 
-describe("what waits for a signal", () => {
-  test("leaves it when it ends by itself", async () => {
+test("join() with the id as a string names the conversion", async () => {
+  const options = { id: "1" as unknown as number, members: { 1: "127.0.0.1:1" }, dataDir: "unused" };
+  await expect(join(options)).rejects.toThrow(
+    'expected id of join() to be a whole number of 0 or more, one of the members, got "the string 1: convert it with Number()"',
+  );
+});
+
+describe("a call with a signal", () => {
+  test("removes its listener when it ends by itself", async () => {
     const member = await alone();
     const room = member.channel("room", { order: "fifo" });
     const { signal } = new AbortController();
@@ -62,11 +69,11 @@ describe("what waits for a signal", () => {
     await room.close();
     expect(listeners()).toBe(0);
     await reader.next();
-    expect(await views.next()).toMatchObject({ done: false }); // As things stood when it was closed.
+    expect(await views.next()).toMatchObject({ done: false }); // The state at the time when it was closed.
     expect(await views.next()).toMatchObject({ done: true });
   });
 
-  test("does not wait at all where a channel is closed already", async () => {
+  test("adds no listener on a channel that is closed already", async () => {
     const member = await alone();
     const room = member.channel("room", { order: "fifo" });
     await member.leave();

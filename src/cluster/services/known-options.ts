@@ -1,11 +1,11 @@
-/** What the calls of a member may be given, beside the rules of `protocols/known-options.ts`. */
+/** Rules for the options of a member's calls. They extend `protocols/known-options.ts`. */
 import { UsageError } from "../../core/errors.ts";
 import { callback, isObject, needed, type Rule } from "../../protocols/known-options.ts";
 
 export * from "../../protocols/known-options.ts";
 
 export const text: Rule = {
-  wanted: "a text that is not empty",
+  wanted: "a non-empty string",
   accepts: (value) => typeof value === "string" && value !== "",
 };
 export const finite: Rule = { wanted: "a finite number", accepts: (value) => Number.isFinite(value) };
@@ -13,34 +13,37 @@ export const positive: Rule = {
   wanted: "a whole number > 0",
   accepts: (value) => Number.isSafeInteger(value) && (value as number) > 0,
 };
-/** Of a wait; `Infinity` is for ever. */
+/** The maximum time to wait. `Infinity` means no limit. */
 export const duration: Rule = {
   wanted: "a number of milliseconds above 0",
   accepts: (value) => typeof value === "number" && value > 0,
 };
-/** What it is is looked at where it is used. */
+/** Any value. Its type is checked when it is used. */
 export const anything: Rule = { wanted: "anything", accepts: () => true };
 export const work: Rule = needed(callback);
-/** An `AbortController` in place of its signal would fail only when somebody waits for it, with a timer set already. */
+/**
+ * An `AbortSignal`. If an `AbortController` were accepted by mistake, the call would fail only when it waits, after a
+ * timer has been set.
+ */
 export const signal: Rule = {
   wanted: "an AbortSignal",
   accepts: isSignal,
   shown: (value) => (value instanceof AbortController ? CONTROLLER : undefined),
 };
-/** `console` is one, and so are those of pino and winston. */
+/** A logger: `console`, or one from pino or winston. */
 export const logger: Rule = {
   wanted: "a logger: an object with the functions info, warn and error, such as console",
   accepts: (value) => isObject(value) && ["info", "warn", "error"].every((name) => isFunctionOf(value, name)),
 };
-/** prom-client's `Registry` is one. */
+/** A prom-client registry. */
 export const registry: Rule = {
   wanted:
-    "a registry of metrics: an object with the functions registerMetric and removeSingleMetric, such as prom-client's Registry",
+    "a metric registry: an object with the functions registerMetric and removeSingleMetric, such as prom-client's Registry",
   accepts: (value) =>
     isObject(value) && ["registerMetric", "removeSingleMetric"].every((name) => isFunctionOf(value, name)),
 };
 
-/** The same error, with the name of the call that the caller made. */
+/** Returns the same error, naming the call that the caller made. */
 export function refusedIn(call: string, error: unknown): unknown {
   if (!(error instanceof UsageError) || !OF_AN_OPTION.has(error.code)) return error;
   const message = SUBJECT.test(error.message)
@@ -59,13 +62,13 @@ const OF_AN_OPTION = new Set([
 ]);
 const SUBJECT = /^expected (.+?) to (be|have) /;
 
-const CONTROLLER = "an AbortController: its signal is meant";
+const CONTROLLER = "an AbortController: pass its signal";
 
 function isFunctionOf(value: object, name: string): boolean {
   return typeof (value as Record<string, unknown>)[name] === "function";
 }
 
-/** Or what looks like one: there are several implementations. */
+/** Whether the value is a signal. Accepts similar objects too, since there are several implementations. */
 function isSignal(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const { aborted, addEventListener, removeEventListener } = value as Partial<AbortSignal>;

@@ -1,6 +1,6 @@
 /**
- * The channel as this process uses it: what it sends and reads, and what the group does meanwhile. Nothing is handed to the
- * algorithm while the group changes, so what waits here is sure not to have been sent.
+ * The state of a channel in this process: its sends and reads, and the state of the group. While the group changes, no
+ * messages are passed to the algorithm, so messages that are still queued here have certainly not been sent.
  */
 import { InvariantViolation } from "../../core/errors.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
@@ -26,7 +26,7 @@ import { ReaderPressure } from "./reader-pressure.ts";
 import { type Feed, feed } from "./reading.ts";
 import type { AlgorithmEvent } from "./wired.ts";
 
-/** What a channel may ask of the multicast below it. */
+/** The multicast that a channel uses. */
 export interface ChannelEngine {
   readonly platform: Pick<Platform, "clock" | "timers" | "random">;
   readonly name: string;
@@ -34,25 +34,26 @@ export interface ChannelEngine {
   readonly transport: Transport;
   readonly self: NodeId;
   readonly maxWaiters: number;
-  /** What fits one multicast. */
+  /** The size limits for one multicast. */
   readonly bounds: Bounds;
   takes(command: string): boolean;
   command(command: Tagged): void;
-  /** Whether there is room on the links to these members, as far as they can be reached. */
+  /** Whether the links have space, for all given members that are reachable. */
   hasRoom(members: readonly NodeId[]): boolean;
-  /** Sends the other members whether readers of this channel keep up here. */
+  /** Reports to the other members whether this member's readers of the channel keep up. */
   sendPressure(isFull: boolean): void;
 }
 
-/** How long senders wait for a reader that takes nothing. */
+/** How long senders wait for a reader that does not read. */
 const PATIENCE_MS = 10_000;
-/** What was sent before its member leaves has so long to be settled. */
+/** How long a leaving member waits for its messages to be settled. */
 const LAST_SENDS_MS = 500;
-/** Links that were full have room again soon. */
+/** The interval at which full links are checked for space. */
 const RETRY_MS = 5;
-/** Changes of the group that wait for their readers. */
+/** The maximum number of view changes that can be queued for a reader. */
 const MAX_VIEWS = 1_000;
 
+/** A channel's sends and reads in this process. */
 export class LocalChannel implements UsedChannel {
   readonly name: string;
   readonly order: Order;
@@ -68,14 +69,16 @@ export class LocalChannel implements UsedChannel {
   #standing: Exclude<ChannelState, "stalled"> = "outside";
   #isStalled = false;
   #said: ChannelView | null = null;
-  /** How often this program has opened it and not closed it again. */
+  /** The number of handles that this program has open. */
   #uses = 0;
-  /** What comes before the first reader; null once a reader does, and while no program uses the channel. */
+  /**
+   * Messages delivered before the first reader. Null once there is a reader, and whenever no program uses the channel.
+   */
   #backlog: ChannelReader | null;
   #delivered = 0;
   #unread = 0;
   #closed: CoordinationError | null = null;
-  /** Looks again whether the links have room. */
+  /** The timer for the next check whether the links have space. */
   #retry: Timer | null = null;
   #onLeft: (() => void) | null = null;
 
@@ -98,7 +101,7 @@ export class LocalChannel implements UsedChannel {
       maxWaiting: maxWaiters,
       bounds,
       settled: isOrdered ? "delivered" : "stable",
-      // The message, and with an agreed order the number that was agreed.
+      // One for the message and, with a total order, one for its position in the order.
       carried: transport === "log" ? null : isOrdered ? 2 : 1,
       mayHand: () => this.#mayHand(),
       hand: (payload) => engine.command({ type: "send", payload } as Tagged),
@@ -112,7 +115,6 @@ export class LocalChannel implements UsedChannel {
     });
   }
 
-  /** Of the view. */
   get members(): readonly NodeId[] {
     return this.#members;
   }
@@ -131,7 +133,7 @@ export class LocalChannel implements UsedChannel {
     return this.#uses > 0 || isRead || waiting + inFlight > 0;
   }
 
-  /** Its multicast runs. */
+  /** Called when the multicast has started. */
   begin(): void {
     this.#kept.begin();
   }
@@ -147,7 +149,7 @@ export class LocalChannel implements UsedChannel {
     return { ...this.#now, order, transport, ...counts, slow: this.#slow };
   }
 
-  /** A program begins to use it. */
+  /** Opens a handle for the channel. */
   use<T>(): Channel<T> {
     this.#uses += 1;
     if (this.#uses === 1) this.#backlog ??= this.#reader();
@@ -172,7 +174,7 @@ export class LocalChannel implements UsedChannel {
         this.#isStalled = event.type === "stalled";
         return this.#changed();
       case "refused":
-        throw new InvariantViolation("window-exceeded", `${this.what}: its carrier had no room for a multicast`);
+        throw new InvariantViolation("window-exceeded", `${this.what}: the layer below had no room for a multicast`);
       case "left":
         this.#onLeft?.();
         return this.#stand("left");
@@ -181,12 +183,12 @@ export class LocalChannel implements UsedChannel {
     }
   }
 
-  /** Another member says whether its readers keep up. */
+  /** Called when another member has reported whether its readers keep up. */
   onPressure(from: NodeId, isFull: boolean): void {
     this.#pressure.receive(from, isFull);
   }
 
-  /** Settles what was sent and tells the others that this member leaves; those that wait for it may give up. */
+  /** Waits briefly until all messages are settled, and then leaves the group. Callers may stop waiting for this. */
   async leave(reason: CoordinationError): Promise<void> {
     this.#sending.stop(reason);
     await Promise.race([this.#sending.idle(), sleep(this.#engine.platform.timers, LAST_SENDS_MS, { ref: false })]);
@@ -198,7 +200,7 @@ export class LocalChannel implements UsedChannel {
     await left;
   }
 
-  /** Nothing comes from its multicast any more. */
+  /** Called when the multicast will deliver no more messages. */
   stop(): void {
     this.#pressure.stop();
     this.#engine.platform.timers.cancel(this.#retry);
@@ -214,13 +216,13 @@ export class LocalChannel implements UsedChannel {
     for (const reader of this.#readers) reader.close(reason);
   }
 
-  // For the uses of it.
+  // The handles call the following methods.
 
   send(value: unknown, options: SendOptions, use: object): Promise<Sent> {
     return this.#sending.send(value, options, use);
   }
 
-  /** From now on; the first one gets what has come before, too. */
+  /** Opens a reader. It gets messages from now on, and the first reader also gets retained earlier messages. */
   read(state?: () => unknown): ChannelReader {
     const begin = (): ChannelReader => {
       const reader = this.#backlog ?? this.#reader();
@@ -260,7 +262,10 @@ export class LocalChannel implements UsedChannel {
     return { view: this.#view, members: this.#members, state: this.#state };
   }
 
-  /** This member, too. A program that awaits a send where it reads waits for itself, until its reader is given up. */
+  /**
+   * The slow members of the view, including this one. A program that awaits a send inside its read loop waits for its
+   * own reader, until senders stop waiting for that reader.
+   */
   get #slow(): readonly NodeId[] {
     const slow = this.#pressure.slowAmong(this.#members);
     return this.#pressure.isFull ? [...slow, this.#engine.self].sort((a, b) => a - b) : slow;
@@ -293,7 +298,7 @@ export class LocalChannel implements UsedChannel {
     return reader;
   }
 
-  /** Senders wait while any reader here has too much unread. */
+  /** Makes senders wait while any of this member's readers has too many unread bytes. */
   #lookAtReaders(): void {
     this.#pressure.set([...this.#readers].some((reader) => reader.isFull));
   }
@@ -309,7 +314,8 @@ export class LocalChannel implements UsedChannel {
     this.#view = view;
     this.#members = Object.freeze([...members]);
     this.#isStalled = false;
-    if (!members.includes(this.#engine.self)) return this.#stand("outside"); // What it has said is said again once it is back.
+    // This member is not in the view. Its messages are sent again once it has entered the view.
+    if (!members.includes(this.#engine.self)) return this.#stand("outside");
     this.#sending.installed();
     this.#stand("member");
   }

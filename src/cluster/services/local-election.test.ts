@@ -1,4 +1,7 @@
-/** A campaign whose events come late: after the member has stepped down, or after its grant has expired by the local clock. */
+/**
+ * Checks a campaign whose events arrive late: after the member has stepped down, or after its grant has expired by the
+ * local clock.
+ */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { newCounts } from "../../runtime/metrics.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
@@ -7,7 +10,7 @@ import { LocalElection } from "./local-election.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** Member 1 in an election in which the test decides who leads. */
+/** Creates member 1 in an election whose leader the test decides. */
 function played() {
   const commands: string[] = [];
   const engine = {
@@ -31,7 +34,7 @@ function played() {
 const turn = () => vi.advanceTimersByTimeAsync(0);
 const untilAborted = (signal: AbortSignal) => new Promise((resolve) => signal.addEventListener("abort", resolve));
 
-test("a grant for which this member has resigned since is no leadership", async () => {
+test("a grant is not a leadership if this member has resigned since", async () => {
   const { election, commands, elect } = played();
   const led = election.lead(({ token }) => token);
   election.elected(1, 3, undefined);
@@ -60,7 +63,7 @@ test("a leadership that expires by the local clock, before or after the work has
   expect(commands).toEqual(["stand", "resign", "stand", "resign", "stand"]);
   expect(election.leader).toBe(null);
   elect(1, 5);
-  election.deposed(4); // Late.
+  election.deposed(4); // This event is late.
   await led;
   expect(tokens).toEqual([4, 5]);
 });

@@ -1,4 +1,4 @@
-/** The election as this process uses it: whether it campaigns, what it does while it leads, and who watches. */
+/** An election in this process: its campaign, the work that runs while this process leads, and its watches. */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Counts } from "../../runtime/metrics.ts";
@@ -10,29 +10,30 @@ import { onAbort } from "./on-abort.ts";
 import { type Feed, feed } from "./reading.ts";
 import { isGivenUp, OwnTenure } from "./tenure.ts";
 
-/** What the election may ask of the log. */
+/** The log, as an election uses it. */
 export interface ElectionEngine {
   readonly platform: Pick<Platform, "clock" | "timers">;
   readonly name: string;
   readonly self: NodeId;
   readonly counts: Pick<Counts, "leaderships">;
-  /** Who leads at this moment, whatever events are on their way. */
+  /** The current leader, even if the event that reports it has not arrived yet. */
   readonly leader: NodeId | null;
   /** Requests the grant. */
   stand(): void;
-  /** Withdraws the request, or gives the grant back. */
+  /** Withdraws the request, or releases the grant. */
   resign(): void;
-  /** The leader has changed in this member's eyes. */
+  /** Called when the leader changes, as far as this member knows. */
   onChange(change: LeaderChange): void;
 }
 
+/** The local side of one election: this process's campaign, and its watches. */
 export class LocalElection {
   readonly name: string;
   readonly #engine: ElectionEngine;
   readonly #changes: Feed<LeaderChange> = feed((_waiting, latest) => [latest]);
   #now: LeaderChange = NOBODY;
   #said: LeaderChange = NOBODY;
-  /** While this member leads, whether it works or not. */
+  /** This member's current leadership, whether or not its work is running. */
   #tenure: OwnLeadership | null = null;
   #campaign: Campaign | null = null;
   #closed: CoordinationError | null = null;
@@ -67,7 +68,7 @@ export class LocalElection {
     return { token: this.#tenure?.token ?? null, isHeld: this.#tenure?.isHeld ?? false, waiting: 0 };
   }
 
-  /** Whether this process leads, and not only as the algorithm sees it: it has work to do. */
+  /** Whether this process leads and its work is running. */
   get leads(): boolean {
     return this.#campaign !== null && this.#tenure?.isHeld === true;
   }
@@ -82,7 +83,7 @@ export class LocalElection {
     requireRule("the work of lead()", work, workRule);
     const { signal } = options;
     if (this.#campaign !== null)
-      throw new UsageError("already-campaigning", `this process campaigns in ${this.#what} already: once is enough`);
+      throw new UsageError("already-campaigning", `this process already campaigns in ${this.#what}: call lead() once`);
     if (this.#closed !== null) throw this.#never(this.#closed);
     const campaign = new Campaign();
     this.#campaign = campaign;
@@ -99,35 +100,34 @@ export class LocalElection {
     }
   }
 
-  /** The campaign is over. */
   #rest(): void {
     this.#tenure?.end(new CoordinationError("released", "released", `${this.#what} continues without this member`));
     if (this.leader === this.#engine.self) this.#change(NOBODY);
     this.#engine.resign();
   }
 
-  /** @param metadata what the leader has others know of it */
+  /** @param metadata published by the leader */
   elected(leader: NodeId, token: number, metadata: unknown): void {
     const { self } = this.#engine;
-    if (leader === self && this.#engine.leader !== self) return; // It has stepped down since.
-    if (this.#engine.leader === null) return; // It has been lost since.
+    if (leader === self && this.#engine.leader !== self) return; // This member has stepped down in the meantime.
+    if (this.#engine.leader === null) return; // Leadership has been lost in the meantime.
     const isSame = leader === this.#now.leader && token === this.#now.token;
     if (isSame && this.#tenure?.isHeld !== false) return;
     this.#change({ leader, token, ...(metadata === undefined ? {} : { metadata }) });
     if (leader === self) this.#beginTenure(token);
   }
 
-  /** @param token of the leadership that is over; null: of any */
+  /** @param token the token of the leadership that has ended, or null for any leadership */
   deposed(token: number | null, why?: string): void {
     if (token === null || token === this.#now.token) this.#change(NOBODY, why);
   }
 
-  /** @param until how long it is certain, on the platform's clock */
+  /** @param until when the leadership expires unless it is renewed, according to the platform's clock */
   confirmed(token: number, until: number | null): void {
     if (this.#tenure?.token === token) this.#tenure.confirm(until);
   }
 
-  /** Ends a campaign; resolves once its work has ended. */
+  /** Ends the campaign. Resolves once its work has ended. */
   async stopWorking(reason: CoordinationError): Promise<void> {
     const campaign = this.#campaign;
     this.#closed = reason;
@@ -136,7 +136,7 @@ export class LocalElection {
     this.#engine.resign();
   }
 
-  /** The algorithm would not let this member stand: the campaign ends with that error, once no work goes on any more. */
+  /** Ends the campaign with this error once its work has ended. Called when the log has refused the candidacy. */
   refuse(error: Error): void {
     this.#campaign?.refuse(error);
   }
@@ -148,7 +148,7 @@ export class LocalElection {
     this.#changes.close(reason);
   }
 
-  /** Waits to be elected and works, again and again. */
+  /** Repeatedly waits to be elected and runs the work. */
   async #campaigning<T>(campaign: Campaign, work: (leadership: Leadership) => T | Promise<T>): Promise<T> {
     this.#engine.stand();
     for (;;) {
@@ -203,7 +203,7 @@ export class LocalElection {
     this.#said = this.#now;
   }
 
-  /** The clock was faster than the algorithm: it may still believe that it leads. */
+  /** Resigns after the deadline has passed. The algorithm may still consider this member the leader. */
   #overdue(tenure: OwnLeadership): void {
     if (tenure !== this.#tenure) return;
     this.#change(NOBODY);
@@ -234,9 +234,9 @@ const leadRules = { signal };
 const NOBODY: LeaderChange = { leader: null, token: null };
 
 class OwnLeadership extends OwnTenure implements Leadership {
-  /** It was given up by this process, which has to stand again. */
+  /** Whether this process gave up the leadership and must campaign again. */
   mustStand = false;
-  /** Called when it ends, once there is work under it. */
+  /** Called when the leadership ends, if any work was running. */
   onEnd: (reason: CoordinationError) => void = () => {};
 
   constructor(
@@ -249,7 +249,7 @@ class OwnLeadership extends OwnTenure implements Leadership {
   }
 }
 
-/** One call of `lead`. */
+/** One call to `lead`. */
 class Campaign {
   stopped: CoordinationError | null = null;
   refused: Error | null = null;
@@ -304,8 +304,8 @@ const comesOf = ({ signal }: OwnLeadership, error: unknown): boolean =>
   error === signal.reason || (error instanceof Error && (error.name === "AbortError" || error.cause === signal.reason));
 
 /**
- * An election as a program has it. What is behind it is closed while no program uses it, and opened again for the next use: so a handle may
- * be kept for as long as you like, or made for each use.
+ * A program's handle for an election. The underlying election is closed while it is unused, and reopened for the next
+ * use. A program can therefore keep one handle or create one for each use.
  */
 export class ElectionHandle implements Election {
   readonly #open: () => LocalElection;
@@ -315,8 +315,8 @@ export class ElectionHandle implements Election {
   #local: LocalElection;
 
   /**
-   * @param find what is open of that name, if anything is.
-   * @param beforeLead is called before each campaign by this handle, with what is open, and may refuse it.
+   * @param find returns the open election with this name, if there is one
+   * @param beforeLead called before each campaign of this handle, when the election is open. It may throw
    */
   constructor(open: () => LocalElection, find: () => LocalElection | null, beforeLead: () => void = () => {}) {
     this.#open = open;
@@ -326,7 +326,7 @@ export class ElectionHandle implements Election {
     this.name = this.#local.name;
   }
 
-  /** It is not opened for this: what is put away has no leader. */
+  /** The leader. Does not open the election, since a closed election has no leader. */
   get leader(): NodeId | null {
     const local = this.#local.isRetired ? this.#find() : this.#local;
     return local?.leader ?? null;

@@ -1,4 +1,4 @@
-/** Changes of the list of members, as a member asks for them. */
+/** The calls of `member.cluster`, which change the member list. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { MachineDefinitions } from "../../protocols/service/coordination-service/machines.ts";
@@ -30,22 +30,22 @@ export interface LocalMembersOptions {
   readonly machines: MachineDefinitions;
   readonly service: ServiceHost;
   readonly cluster: string;
-  /** Whether traffic may leave this machine: encrypted, or since its user says so. */
+  /** Whether traffic may leave this machine, because it is encrypted or because the user has allowed it. */
   readonly mayLeave: boolean;
-  /** Those that founded the cluster, with their journals: before its first change that is the list. */
+  /** Returns the founders of the cluster, with their journals. They are the members until the first change. */
   founders(): readonly Founder[];
 }
 
-/** How often it is looked whether a change is in effect. */
+/** How often to check whether a change has taken effect. */
 const LOOK_EVERY_MS = 20;
-/** A leader that does not get rid of it in time goes on, and is asked anew. */
+/** A leader that cannot transfer leadership within this time continues to lead, and receives the request again. */
 const ASK_AGAIN_MS = 500;
 
 const newRules = { id: may.needed(may.natural), address: may.needed(may.text) };
 const type = may.needed(may.oneOf("add", "promote", "remove"));
 const knownRules = { type, id: may.needed(may.natural) };
 
-/** Of a member as it joins. */
+/** Returns the object at `member.cluster` for a member that is joining. */
 export function membersOf(
   { config, founders, identity }: Pick<Membership, "config" | "founders" | "identity">,
   service: ServiceHost,
@@ -61,6 +61,7 @@ export function membersOf(
   });
 }
 
+/** The object at `member.cluster`. */
 export class LocalMembers implements ClusterMembers {
   readonly #around: LocalMembersOptions;
   constructor(around: LocalMembersOptions) {
@@ -70,7 +71,7 @@ export class LocalMembers implements ClusterMembers {
   members(options: CallOptions = {}): Promise<readonly ClusterMember[]> {
     requireOptions("members", options, callRules);
     const { service } = this.#around;
-    return service.call({ what: "the list of members", changes: false, ...options }, async () => {
+    return service.call({ what: "the member list", changes: false, ...options }, async () => {
       const list = await this.#list();
       const leader = service.leader;
       return list.members.map((member) => shown(list, member, leader));
@@ -114,7 +115,7 @@ export class LocalMembers implements ClusterMembers {
   transfer(id: NodeId, options: CallOptions = {}): Promise<void> {
     requireOptions("transfer", options, callRules);
     const { service } = this.#around;
-    return service.call({ what: `handing leadership to member ${id}`, changes: true, ...options }, async (isWanted) => {
+    return service.call({ what: `passing leadership to member ${id}`, changes: true, ...options }, async (isWanted) => {
       const { voters } = await this.#list();
       if (!voters.includes(requireId(id)))
         throw new UsageError("unknown-member", unexpected("a member that votes", `one of ${voters.join(", ")}`, id));
@@ -131,7 +132,7 @@ export class LocalMembers implements ClusterMembers {
 
   settled(options: CallOptions = {}): Promise<void> {
     requireOptions("settled", options, callRules);
-    const call = { what: "waiting for changes of the members", changes: false, ...options };
+    const call = { what: "waiting for membership changes", changes: false, ...options };
     return this.#around.service.call(call, async (isWanted) => {
       while (nextConfiguration(await this.#list()) !== null && isWanted()) await this.#wait();
     });
@@ -141,7 +142,8 @@ export class LocalMembers implements ClusterMembers {
     requireOptions("snapshot", options, callRules);
     const { service, cluster, machines } = this.#around;
     return service.call({ what: "saving a snapshot", changes: false, ...options }, async () => {
-      await service.query({ type: "members" }); // Then this replica has all that was acknowledged before.
+      // This is a read barrier: this replica now has everything that was acknowledged earlier.
+      await service.query({ type: "members" });
       const data = service.look(({ replica }) => asItStands(replica.data, machines)) as Data;
       const { clock, timers } = service.platform;
       const header = { cluster, member: service.self, at: clock.wall(), revision: data.revision, salvaged: null };
@@ -154,7 +156,7 @@ export class LocalMembers implements ClusterMembers {
   }
 
   #change(what: string, operation: MemberOperation, options: CallOptions): Promise<void> {
-    requireOptions("a change of the members", options, callRules);
+    requireOptions("a membership change", options, callRules);
     const { service } = this.#around;
     service.use();
     return service.call({ what, changes: true, ...options }, async (isWanted) => {
@@ -163,7 +165,7 @@ export class LocalMembers implements ClusterMembers {
     });
   }
 
-  /** Before the first change: the list as it has been all along. */
+  /** Records the founders in the log as the initial list. This must happen before the first change. */
   async #found(isWanted: IsWanted): Promise<void> {
     await this.#around.service.submit({ type: "foundMembers", members: [...this.#around.founders()] }, isWanted);
   }
@@ -199,7 +201,7 @@ export class LocalMembers implements ClusterMembers {
     if (!this.#around.mayLeave && !isLoopback(place.host))
       throw new UsageError(
         "bad-option",
-        `${unexpected("address", "one on this machine, since this member has no tls", address)}: give join() tls, or tls: "off" where the network is trusted`,
+        `${unexpected("address", "one on this machine, since this member has no tls", address)}: pass tls to join(), or tls: "off" on a trusted network`,
       );
   }
 }

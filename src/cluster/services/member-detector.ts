@@ -1,4 +1,4 @@
-/** The failure detector of a member: which of the others can be reached, and whether they are a majority. */
+/** A member's failure detector: which other members are reachable, and whether they are a majority. */
 import { equal } from "../../core/plain.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { AnyProtocol } from "../../protocols/entry.ts";
@@ -14,28 +14,31 @@ import { UNNAMED } from "./unrecorded.ts";
 export interface MemberDetectorOptions {
   readonly platform: Platform;
   readonly self: NodeId;
-  /** The other members, as far as they are known when this one starts. */
+  /** The other members that are known when this one starts. */
   readonly known: readonly NodeId[];
   readonly protocol: AnyProtocol;
   readonly trace: MemberTrace;
   send(to: NodeId, envelope: Envelope): SendResult;
-  /** A member is suspected from now on, or not any more. */
+  /** Called when a member becomes suspected, or is no longer suspected. */
   onSuspicion(node: NodeId, isSuspected: boolean): void;
   publish(event: MemberEvent): void;
   onFatal(error: Error): void;
 }
 
-/** More often is of no use to the detector. */
+/** The minimum interval between signs of life that are passed to the detector, which does not need more. */
 const HEAR_EVERY_MS = 50;
 
 export class MemberDetector {
   readonly #options: MemberDetectorOptions;
   #host: Host<never>;
-  /** The other members, and those of all that vote. */
+  /** The other members, and the voters among all members. */
   #others: readonly NodeId[];
   #voters: readonly NodeId[];
   readonly #suspected = new Set<NodeId>();
-  /** Members that have been heard since this one started: of the others nothing is known, suspected or not. */
+  /**
+   * Members that have sent something since this one started. It is not known whether the others are running, even if
+   * they are not suspected.
+   */
   readonly #met = new Set<NodeId>();
   readonly #heardAt = new Map<NodeId, number>();
   #runs = false;
@@ -47,26 +50,26 @@ export class MemberDetector {
     this.#host = this.#watching(this.#others);
   }
 
-  /** Members that can be reached, this one among them. */
+  /** The number of reachable members, including this one. */
   get reachable(): number {
     return 1 + this.reachablePeers.length;
   }
 
-  /** Whether a majority of the voters can be reached. */
+  /** Whether a majority of the voters is reachable. */
   get hasQuorum(): boolean {
     const { self } = this.#options;
     const reached = this.#voters.filter((node) => node === self || this.#isReachable(node));
     return 2 * reached.length > this.#voters.length;
   }
 
-  /** Voters first. */
+  /** The other members that are reachable, voters first. */
   get reachablePeers(): readonly NodeId[] {
     const reachable = this.#others.filter((node) => this.#isReachable(node));
     const votes = (node: NodeId): boolean => this.#voters.includes(node);
     return [...reachable.filter(votes), ...reachable.filter((node) => !votes(node))];
   }
 
-  /** A clause; empty while there is a majority. */
+  /** Why no majority is reachable, as a clause. Empty if one is reachable. */
   get whyNoQuorum(): string {
     if (this.hasQuorum) return "";
     return `only ${this.reachable} of ${this.#others.length + 1} members can be reached, and a majority is needed`;
@@ -90,7 +93,9 @@ export class MemberDetector {
     this.#host.receive(from, body as never, UNNAMED);
   }
 
-  /** A member that sends anything is alive, though its heartbeats may be queued behind that. */
+  /**
+   * Called for each message. Any message proves that its sender is alive, even if its heartbeats are queued behind it.
+   */
   hear(node: NodeId): void {
     this.#meet(node);
     const now = this.#options.platform.clock.now();
@@ -99,7 +104,7 @@ export class MemberDetector {
     this.#command({ type: "hear", node } as Tagged);
   }
 
-  /** The others need not wait for this member's heartbeats. */
+  /** Announces that other members no longer need to wait for this member's heartbeats. */
   sayFarewell(): void {
     this.#command({ type: "leave" });
   }
@@ -109,7 +114,7 @@ export class MemberDetector {
     this.#host.stop();
   }
 
-  /** The members are these from now on. */
+  /** Replaces the member list. */
   watch({ members, voters }: Pick<MemberList, "members" | "voters">): void {
     const { self } = this.#options;
     const before = this.#others;
@@ -164,7 +169,7 @@ export class MemberDetector {
   #detected({ type, node }: Tagged & { readonly node?: NodeId }): void {
     if (node === undefined) return;
     const isSuspected = type === "suspected";
-    if (isSuspected === this.#suspected.has(node)) return; // A detector that has just begun was told.
+    if (isSuspected === this.#suspected.has(node)) return; // A new detector receives the known suspicions as commands.
     this.#watchingQuorum(() => {
       if (isSuspected) this.#suspected.add(node);
       else this.#suspected.delete(node);

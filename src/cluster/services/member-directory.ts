@@ -1,6 +1,6 @@
 /**
- * Has this member do what the list of members says: whom it calls, whom it lets in, whom its failure detector watches. The list comes
- * from the log; before the log has told it anything, from the journal.
+ * Applies the member list, which determines the members that this one connects to, accepts, and watches with its
+ * failure detector. The list comes from the log or, before the log has been read, from the journal.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { listed } from "../../protocols/service/coordination-service/member-list.ts";
@@ -15,20 +15,21 @@ export interface MemberDirectoryOptions {
   readonly service: ServiceHost;
   readonly detector: Pick<MemberDetector, "watch">;
   readonly transport: Pick<TcpTransport<never>, "peers" | "setPeer" | "removePeer">;
-  /** The list has changed. */
+  /** Called when the list has changed. */
   onChanged(list: MemberList): void;
-  /** This member is none any more. */
+  /** Called when this member has been removed. */
   onRemoved(): void;
 }
 
 type Of = Pick<Membership, "id" | "known" | "identity">;
 
+/** Updates links and the failure detector according to the member list. */
 export class MemberDirectory {
   readonly #of: Of;
   readonly #options: MemberDirectoryOptions;
-  /** Where members have said that they are, and what the list said then. */
+  /** The address that each member sent when it connected, and its address on the list at that time. */
   readonly #said = new Map<NodeId, { readonly address: HostPort; readonly listed: string }>();
-  /** Whose journals are being written down. */
+  /** Members whose journals are being registered in the log. */
   readonly #naming = new Set<NodeId>();
 
   constructor(of: Of, options: MemberDirectoryOptions) {
@@ -46,13 +47,16 @@ export class MemberDirectory {
     if (known.list !== null) this.#follow(known.list);
   }
 
-  /** A member is about to be let in that is to be called there; it may know a later list than this one. */
+  /**
+   * Called before a connection from a member is accepted, with the address at which it can be reached. The member may
+   * have a later list.
+   */
   heardOf(node: NodeId, address: HostPort): void {
     const { service, transport } = this.#options;
     const { list } = this.#of.known;
     this.#said.set(node, { address, listed: addressOf(list, node) });
     service.meet(node);
-    // All have been started with one list, and may have moved since.
+    // Without a list, use the configured address too: the founder may still be there, or may have moved since.
     const known = list === null ? transport.peers.find(({ id }) => id === node) : undefined;
     const place = parseHostPort(known?.address ?? "");
     if (place === null) transport.setPeer(node, address);
@@ -75,8 +79,8 @@ export class MemberDirectory {
   }
 
   /**
-   * Where it may be. Of what the list has come to say since it called, this member may be told long after it was so: the member may have
-   * moved again before it called, or after.
+   * Returns the possible addresses of a member. The list may reflect a new address late, so the address that the member
+   * sent may be older or newer than the one on the list. If they may differ, returns both.
    */
   #placesOf(member: NodeId, address: string): HostPort[] {
     const said = this.#said.get(member);
@@ -85,20 +89,20 @@ export class MemberDirectory {
     return [place, said?.address].filter((each) => each !== null && each !== undefined);
   }
 
-  /** It knows a later list than this one, on which it may stand. */
+  /** Whether the member has a later list, which may include itself. */
   #isAhead(node: NodeId): boolean {
     return this.#said.get(node)?.listed === "" && !this.#of.identity.isRemoved(node);
   }
 
-  /** The members agree on whose journal it is before anybody relies on it. */
+  /** Records a new member's journal in the log. Until then, members do not exchange messages with it. */
   async #name(node: NodeId, journal: string): Promise<void> {
     const { service } = this.#options;
-    if (this.#naming.has(node) || service.leader === null) return; // It calls again.
+    if (this.#naming.has(node) || service.leader === null) return; // The member will call again.
     this.#naming.add(node);
     try {
       await service.submit({ type: "nameJournal", member: node, journal }, () => false);
     } catch {
-      // It calls again.
+      // The member will call again.
     } finally {
       this.#naming.delete(node);
     }

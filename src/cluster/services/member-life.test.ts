@@ -1,15 +1,15 @@
-/** What a member says of itself and of the others, from when it joins until it leaves or fails; in virtual time. */
+/** Checks status and events of a member, from joining until it leaves or fails, in virtual time. */
 import { expect, test } from "vitest";
 import { simulate, type World } from "../../testing/index.ts";
 import type { Member, MemberEvent } from "./api.ts";
 
-/** By then others have noticed that a member is gone, or back. */
+/** Long enough for the others to detect that a member has stopped or returned. */
 const A_WHILE = 2_000;
 
 const alone = (body: (member: Member, world: World) => Promise<void>): Promise<void> =>
   simulate({ members: 1, seed: 1 }).run((world) => body(world.member(1), world));
 
-/** All that a member has said since. */
+/** Collects all events of a member from now on. */
 function eventsOf(member: Member): MemberEvent[] {
   const seen: MemberEvent[] = [];
   void (async () => {
@@ -18,7 +18,10 @@ function eventsOf(member: Member): MemberEvent[] {
   return seen;
 }
 
-/** Three members that have met, and what the first says from before it hears of the others, which have just started again. */
+/**
+ * Starts three members that have met before. Collects the events of the first one, starting before it reaches the
+ * others, which restart.
+ */
 async function heardFromTheBeginning(
   body: (first: Member, world: World, events: readonly MemberEvent[]) => Promise<void>,
 ): Promise<void> {
@@ -33,14 +36,14 @@ async function heardFromTheBeginning(
   });
 }
 
-test("alone it is a majority of one", () =>
+test("has a majority of one when alone", () =>
   alone(async (member) => {
     await member.ready();
     expect(member.status()).toMatchObject({ leader: 1, hasQuorum: true, reachable: 1, peers: [] });
     await expect(member.election("report").lead(({ token }) => token)).resolves.toBeGreaterThan(0);
   }));
 
-test("it says who is suspected, who is back, and whether it can hear of a majority, each once", () =>
+test("reports suspected and restored members, and the loss and gain of a majority, each once", () =>
   heardFromTheBeginning(async (first, world, events) => {
     const since = (from: number): MemberEvent[] =>
       events.slice(from).filter(({ type }) => /^(peer|quorum)-/.test(type));
@@ -66,7 +69,7 @@ test("it says who is suspected, who is back, and whether it can hear of a majori
     expect(since(before)).toHaveLength(2);
   }));
 
-test("it reports that no leader of the log is known once the others have left", () =>
+test("reports that no leader of the log is known once the others have left", () =>
   heardFromTheBeginning(async (first, world, events) => {
     const last = (): MemberEvent | undefined => events.findLast(({ type }) => type === "log-leader-changed");
     expect(last()).toMatchObject({ leader: first.status().leader });
@@ -77,7 +80,7 @@ test("it reports that no leader of the log is known once the others have left", 
     expect(last()).toMatchObject({ leader: null });
   }));
 
-test("it notices that its process stood still", () =>
+test("detects that its process was paused", () =>
   alone(async (member, world) => {
     const events = eventsOf(member);
     world.pause(1);
@@ -101,11 +104,11 @@ test("tokens keep growing after all members restart", () =>
     expect(await lead(2)).toBeGreaterThan(first);
   }));
 
-test("as it fails it loses what it holds, and ends every wait", () =>
+test("loses everything it holds when it fails, and ends every wait", () =>
   alone(async (member, world) => {
     const account = member.mutex("account");
     const grant = await account.acquire();
-    await world.sleep(A_WHILE); // Nothing else is on its way to the disk.
+    await world.sleep(A_WHILE); // No other write is pending at the disk.
     world.failDisk(1);
     const map = member.map<number>("stock");
     const failed = [
@@ -124,10 +127,10 @@ test("as it fails it loses what it holds, and ends every wait", () =>
     await member.leave();
   }));
 
-test("it leaves once, however often it is told to, and its readers end", () =>
+test("leaves once, no matter how often it is called, and its readers end", () =>
   alone(async (member) => {
     const events = member.events();
     await Promise.all([member.leave(), member.leave()]);
-    while ((await events.next()).done !== true); // What has happened until then.
+    while ((await events.next()).done !== true); // Skip earlier events.
     expect(await events.next()).toEqual({ done: true, value: undefined });
   }));

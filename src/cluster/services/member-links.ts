@@ -1,8 +1,8 @@
-/** Over what a member and the others hear each other: TCP, datagrams where it multicasts, and what waits to be sent again. */
+/** A member's links to the other members: TCP, datagrams if the member uses multicast, and messages to resend. */
 import { canonical } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
+import { MAX_LISTED } from "../../core/quorums.ts";
 import type { Shape } from "../../core/shape.ts";
-import { MAX_LISTED } from "../../protocols/service/coordination-service/member-words.ts";
 import { type FaultInjector, faultInjector } from "../../runtime/fault-injector.ts";
 import type { HostPort } from "../../runtime/host-port.ts";
 import { type Counts, count } from "../../runtime/metrics.ts";
@@ -20,7 +20,7 @@ import type { RefusalNotes } from "./refusal-notes.ts";
 import { Resending } from "./resending.ts";
 import { UNSENT } from "./unrecorded.ts";
 
-/** With so much on its way to a member, what is sent on channels waits. */
+/** The size of a link's queue at which channels stop sending to that member. */
 const FULL_LINK_BYTES = 1024 * 1024;
 
 export interface LinksOptions {
@@ -30,21 +30,21 @@ export interface LinksOptions {
   readonly notes: RefusalNotes;
   readonly shape: Shape<Envelope>;
   deliver(from: NodeId, envelope: Envelope, by: Transport, id: () => MessageId): void;
-  /** Another member has called from that address. */
+  /** Called when another member has connected, with its address. */
   onCaller(node: NodeId, address: HostPort): void;
-  /** A full link to such a member keeps nobody waiting. */
+  /** Whether the member is suspected. Senders do not wait for a full link to a suspected member. */
   isSuspected(member: NodeId): boolean;
   onFatal(error: Error): void;
 }
 
-/** What both transports are told alike. */
+/** The options that both transports share. */
 type Ways = Omit<TcpOptions<Envelope>, "members" | "deliver" | "limits" | "identity" | "tls">;
 
 export class MemberLinks {
   readonly #options: LinksOptions;
   readonly injector: FaultInjector;
   readonly tcp: TcpTransport<Envelope>;
-  /** Null where this member does not multicast. */
+  /** The UDP transport. Null if this member does not use multicast. */
   readonly #udp: UdpMulticast<Envelope> | null;
   readonly #resending: Resending<Envelope>;
 
@@ -62,13 +62,13 @@ export class MemberLinks {
     this.#udp = this.#multicasting(ways);
   }
 
-  /** @throws EnvironmentError if an address is taken */
+  /** @throws EnvironmentError if an address is in use */
   async open(): Promise<void> {
     await this.tcp.open();
     await this.#udp?.open();
   }
 
-  /** Nothing waits to be sent again, and no datagrams come. TCP closes by `tcp.close()`. */
+  /** Stops resending and receiving datagrams. `tcp.close()` closes TCP. */
   stop(): void {
     this.#resending.close();
     this.#udp?.close();
@@ -86,7 +86,7 @@ export class MemberLinks {
     return result;
   }
 
-  /** Again and again, until it is on its way. */
+  /** Sends a message, and retries until the link accepts it. */
   insist(to: NodeId, envelope: Envelope): SendResult {
     return this.#resending.insist(to, envelope);
   }
@@ -102,7 +102,7 @@ export class MemberLinks {
     if (trace.wanted) for (const member of to) trace.sent(member, envelope, resultOf(member));
   }
 
-  /** Of what one message on a channel may be. */
+  /** Returns the size limits for one message on a channel. */
   bounds(transport: Transport): Bounds {
     const { limits, members } = this.#options.membership.config;
     const datagramBytes = transport === "udp" ? this.#udp?.payloadBytes : undefined;
@@ -139,7 +139,7 @@ export class MemberLinks {
     return tcpTransport<Envelope>({
       ...ways,
       deliver: (from, envelope, messageId) => deliver(from, envelope, "tcp", messageId),
-      outlives: ({ type }) => type === "channel", // Its views say which run of a member they mean, and who is in one counts on it.
+      outlives: ({ type }) => type === "channel", // A view identifies the incarnation that a message is meant for.
       ...transportPlaces(id, config),
       maxPeers: MAX_LISTED,
       onCaller,

@@ -1,4 +1,4 @@
-/** What Prometheus is told of a member. */
+/** A member's Prometheus metrics. */
 import type { PeerStatus } from "../../runtime/admin-pages.ts";
 import { linksOf, type Metric, networkMetrics, serviceMetrics } from "../../runtime/metric-table.ts";
 import type { Counts } from "../../runtime/metrics.ts";
@@ -14,6 +14,7 @@ interface Measured {
   peers(): readonly PeerStatus[];
 }
 
+/** Returns all of a member's metrics, with functions that read their values. */
 export function memberMetrics({ counts, detector, state, isJoined, peers }: Measured): readonly Metric[] {
   return [
     ...networkMetrics(counts, linksOf(peers)),

@@ -1,4 +1,4 @@
-/** What a member's admin pages say of its health, and what they show to a network. */
+/** Checks the health in a member's admin pages, and which pages other machines may see. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type Agent, get } from "node:https";
@@ -18,7 +18,7 @@ const answer = async (member: Member, page: string, init: RequestInit = {}) => {
   return { status: response.status, body: await response.text() };
 };
 
-test("a member is healthy as soon as it runs, and ready once it hears a majority and knows who serves", async () => {
+test("is healthy as soon as it runs, and ready once it reaches a majority and knows the leader of the log", async () => {
   const it = closing(await cluster(2));
   const first = await it.start(1, { admin: "127.0.0.1:0" });
   expect(await answer(first, "/healthz")).toMatchObject({ status: 200 });
@@ -46,7 +46,7 @@ const acts = [
 test.each([
   { address: "0.0.0.0:0", tls: "off" },
   { address: "127.0.0.1:0", readOnly: true },
-] as const)("pages of %j report and do nothing else", async (admin) => {
+] as const)("pages of %j are read-only", async (admin) => {
   const member = await closing(await cluster(1)).start(1, { admin, faultInjector: true });
   for (const page of ["/status", "/metrics", "/healthz"])
     expect(await answer(member, page)).toMatchObject({ status: 200 });
@@ -60,20 +60,20 @@ test.each([
 test.each([
   [
     "0.0.0.0:0",
-    'expected admin of join() to be a loopback address, got "0.0.0.0:0": to show reports to a network, give admin',
+    'expected admin of join() to be a loopback address, got "0.0.0.0:0": to serve reports to a network, set admin',
   ],
   [{ address: "0.0.0.0:0" }, "expected admin.address of join() to be a loopback address"],
   [
     { address: "0.0.0.0:0", tls: "off", readOnly: false },
     "expected admin.readOnly of join() to be true or absent, got false",
   ],
-  [{ address: "127.0.0.1:0", tls: { cert: "x" } }, "expected admin.tls.key of join() to be a text that is not empty"],
-  [{ adress: "127.0.0.1:0" }, 'among address, tls, readOnly, got "adress": address is meant?'],
-])("admin: %j is refused", async (admin, why) => {
+  [{ address: "127.0.0.1:0", tls: { cert: "x" } }, "expected admin.tls.key of join() to be a non-empty string"],
+  [{ adress: "127.0.0.1:0" }, 'among address, tls, readOnly, got "adress"; did you mean address?'],
+])("rejects admin: %j", async (admin, why) => {
   await expect(closing(await cluster(1)).start(1, { admin: admin as never })).rejects.toThrow(why);
 });
 
-test("over TLS, callers know the member by its certificate, and it them by theirs", async () => {
+test("over TLS, callers and the member authenticate each other by certificates", async () => {
   const ca = await authority("orders");
   const folder = mkdtempSync(path(tmpdir(), "coterie-admin-"));
   const [own, caller] = [await ca.issue("node-1"), await ca.issue("prometheus")];

@@ -17,24 +17,27 @@ interface MemberPages {
   readonly place: AdminPlace;
   readonly counts: Counts;
   readonly metrics: readonly Metric[];
-  /** Null where faults cannot be injected. */
+  /** The fault injector. Null if faults cannot be injected. */
   readonly injector: FaultInjector | null;
   readonly sessions: Sessions;
   readonly trace: Broadcast<TraceEntry>;
   status(): MemberStatus;
   missing(): string | null;
-  /** How the member stands in the replicated service; null before it has started. */
+  /** Returns the view of the replicated service. Null before the service has started. */
   view(): View | null;
 }
 
-/** Where a member shows its pages, and who may see them. */
+/** The address of the pages, and access to them. */
 export interface AdminPlace {
   readonly address: HostPort;
   readonly tls: AdminTls | null;
   readonly isReadOnly: boolean;
 }
 
-/** What serves pages is loaded where there are any: without it, `import "coterie"` takes half the time. */
+/**
+ * Serves the pages. Loads the server only if there are pages, since `import "coterie"` would otherwise take twice as
+ * long.
+ */
 export async function serveMemberPages({
   place,
   counts,
@@ -62,7 +65,7 @@ export async function serveMemberPages({
     command() {
       throw new UsageError(
         "bad-command",
-        "expected no command: this member serves elections, locks and channels, which have pages of their own",
+        "expected no command: this member serves elections, locks and channels, which have their own pages",
       );
     },
     injector,
@@ -71,7 +74,7 @@ export async function serveMemberPages({
   });
 }
 
-/** The page `/status` says what it says of every node, and what `status()` says. */
+/** Returns the content of `/status`: the fields of every node's status, plus the fields of `status()`. */
 function pageOf(status: MemberStatus): NodeStatus & MemberStatus {
   const { id, leader } = status;
   const role = leader === id ? "leader" : status.state;

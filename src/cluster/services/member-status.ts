@@ -1,4 +1,4 @@
-/** How things stand at a member, as plain data. */
+/** A member's status, as plain data. */
 import { formatHostPort } from "../../runtime/host-port.ts";
 import { standingOf } from "../../runtime/transport/identity.ts";
 import type { TcpTransport } from "../../runtime/transport/tcp.ts";

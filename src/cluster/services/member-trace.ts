@@ -1,6 +1,7 @@
 /**
- * What a member of `join()` does, as one trace. Messages are recorded where they meet the transport, all else where it
- * happens, under the names of its part: `channel.room.delivered`. A node has one view in a trace: here that of the replicated service.
+ * The trace of a member started with `join()`. Messages are recorded at the transport. Everything else is recorded
+ * where it happens, under a name that includes its part, such as `channel.room.delivered`. A node has only one view in
+ * a trace; here, that is the view of the replicated service.
  */
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import { type Broadcast, broadcast } from "../../runtime/broadcast.ts";
@@ -10,13 +11,14 @@ import type { SendResult } from "../../runtime/transport/tcp.ts";
 import type { LossReason, MessageId, TraceEntry } from "../../trace/entry.ts";
 import type { Envelope } from "./envelope.ts";
 
-/** How many lines may wait for one listener. */
+/** The maximum number of lines queued for one listener. */
 const CAPACITY = 10_000;
-/** Recorded by the member itself, or not its own. */
+/** Kinds of entries that the member or the transport records, so parts must not. */
 const NOT_OF_PARTS: ReadonlySet<TraceEntry["kind"]> = new Set(["start", "crash", "send", "receive", "lost"]);
 
+/** Writes the trace while there are listeners. */
 export class MemberTrace {
-  /** Null where nobody can listen, for want of admin pages. */
+  /** The published entries. Null without admin pages, since there can be no listeners. */
   readonly stream: Broadcast<TraceEntry> | null;
   readonly #self: NodeId;
   readonly #clock: Pick<Clock, "stamp">;
@@ -50,7 +52,10 @@ export class MemberTrace {
     if (this.wanted) for (const id of ids()) this.#publish({ kind: "lost", id, to, why });
   }
 
-  /** Where the part of that path records what it does. @param isPicture whether its picture is that of the node. */
+  /**
+   * Returns the trace sink for the part at the given path.
+   * @param isPicture whether the part's view is also the node's view
+   */
   of(path: readonly string[], isPicture = false): TraceSink<Vocabulary> {
     const trace = this;
     return {
@@ -59,7 +64,7 @@ export class MemberTrace {
       },
       record(entry) {
         if (NOT_OF_PARTS.has(entry.kind) || (entry.kind === "view" && !isPicture)) return;
-        if (entry.kind === "command" && path[0] === "detector") return; // Each sign of life is one.
+        if (entry.kind === "command" && path[0] === "detector") return; // Every sign of life is a command.
         trace.stream?.publish(named(entry, path));
       },
     };

@@ -16,13 +16,13 @@ import type { JoinOptions, Member } from "./api.ts";
 const closing = closedAfterEach();
 const members = { 1: "127.0.0.1:7101", 2: "127.0.0.1:7102" };
 
-test("a member that binds another address than the others know it by is reached there", async () => {
+test("reaches a member at its address in the list, though it binds another one", async () => {
   const group = closing(await cluster(3));
   const [bound] = (await freePorts(1)) as [number];
   const known = Number(group.members[1]?.split(":")[1]);
   closing(await breakingProxy(known, bound));
   const all = await Promise.all([group.start(1, { listen: `127.0.0.1:${bound}` }), group.start(2), group.start(3)]);
-  for (const member of all) await member.ready(); // Which a majority is enough for.
+  for (const member of all) await member.ready(); // `ready()` needs only a majority, so check all members below.
   await vi.waitFor(() => expect(all.map((member) => member.status().reachable)).toEqual([3, 3, 3]), PATIENCE);
   expect(all[0]?.status().address).toBe(group.members[1]);
 });
@@ -55,7 +55,7 @@ describe("join", () => {
     await expect(join({ dataDir: "unused", ...options } as JoinOptions)).rejects.toThrow(why);
   });
 
-  test("says that its address is taken, and leaves nothing open", async () => {
+  test("reports that its address is in use, and leaves nothing open", async () => {
     const [port] = (await freePorts(1)) as [number];
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
@@ -66,7 +66,7 @@ describe("join", () => {
     rmSync(dataDir, { recursive: true });
   });
 
-  test("proves with certificates who is who, where it has them", async () => {
+  test("authenticates members with certificates", async () => {
     const ca = await authority("orders");
     const folder = mkdtempSync(path(tmpdir(), "coterie-certificates-"));
     for (const id of [1, 2]) {
@@ -84,7 +84,7 @@ describe("join", () => {
     await expect(closing(await cluster(1, { tls })).start(1)).rejects.toMatchObject({ code: "cannot-read" });
   });
 
-  test("refuses a folder that another member has", async () => {
+  test("refuses a folder that another member uses", async () => {
     const it = closing(await cluster(2));
     const folder = mkdtempSync(path(tmpdir(), "coterie-shared-"));
     await it.start(1, { dataDir: folder });
@@ -93,25 +93,23 @@ describe("join", () => {
     rmSync(folder, { recursive: true });
   });
 
-  test.each([0, 1, 5, 20, 60])(
-    "aborted after %i ms is no member, and leaves its port and folder free",
-    async (afterMs) => {
-      const it = closing(await cluster(2));
-      const [, port] = (it.members[2] as string).split(":");
-      const mute = createServer(() => {}).listen(Number(port), "127.0.0.1"); // Joining waits for its peer for 250 ms.
-      await once(mute, "listening");
-      const abort = new AbortController();
-      const reason = new Error("not wanted any more");
-      const joining = it.start(1, { signal: abort.signal, admin: "127.0.0.1:0" });
-      setTimeout(() => abort.abort(reason), afterMs);
-      await expect(joining).rejects.toBe(reason);
-      expect(getEventListeners(abort.signal, "abort")).toEqual([]);
-      mute.close();
-      await it.start(1);
-    },
-  );
+  test.each([0, 1, 5, 20, 60])("aborted after %i ms leaves its port and folder free", async (afterMs) => {
+    const it = closing(await cluster(2));
+    const [, port] = (it.members[2] as string).split(":");
+    // This peer accepts the connection and stays silent, so joining waits.
+    const mute = createServer(() => {}).listen(Number(port), "127.0.0.1");
+    await once(mute, "listening");
+    const abort = new AbortController();
+    const reason = new Error("not wanted any more");
+    const joining = it.start(1, { signal: abort.signal, admin: "127.0.0.1:0" });
+    setTimeout(() => abort.abort(reason), afterMs);
+    await expect(joining).rejects.toBe(reason);
+    expect(getEventListeners(abort.signal, "abort")).toEqual([]);
+    mute.close();
+    await it.start(1);
+  });
 
-  test("takes console for a log, or any logger, and counts itself what repeats", async () => {
+  test("accepts console as a log, or any logger, and counts repeated lines itself", async () => {
     const lines: [string, string, unknown?][] = [];
     const taking = (level: string) => (text: string, fields?: unknown) => void lines.push([level, text, fields]);
     const log = { info: taking("info"), warn: taking("warn"), error: taking("error") };
@@ -132,19 +130,19 @@ describe("join", () => {
     expect(member.status().state).toBe("joined");
   });
 
-  test("with another timing is refused, and so are their names of it", async () => {
+  test("with a different timing is refused, and refuses the others", async () => {
     const it = closing(await cluster(2));
     await it.start(1);
     await it.start(2, { timing: "patient" });
     await vi.waitFor(() => {
-      expect(it.lines).toContainEqual(expect.stringMatching(/node 1.*wrong-protocol.*or another timing/));
+      expect(it.lines).toContainEqual(expect.stringMatching(/node 1.*wrong-protocol.*or they use different timing/));
     }, PATIENCE);
     await expect(it.start(3, { timing: "slow" as never })).rejects.toThrow(
       'expected timing of join() to be one of fast, default, patient, got "slow"',
     );
   });
 
-  test("ends as its signal is aborted", async () => {
+  test("ends when its signal is aborted", async () => {
     const it = closing(await cluster(1));
     const abort = new AbortController();
     const member = await it.start(1, { signal: abort.signal });
@@ -156,7 +154,7 @@ describe("join", () => {
 });
 
 describe("a member", () => {
-  test("shows how things stand on its admin address", async () => {
+  test("shows its status on its admin address", async () => {
     const it = closing(await cluster(1));
     const member = await it.start(1, { admin: "127.0.0.1:0" });
     await member.election("report").lead(() => {});

@@ -1,4 +1,4 @@
-/** What `join()` was asked for, checked before anything is opened. */
+/** Validates the options of `join()` before anything is opened. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { readPems, readTls } from "../../runtime/certificate-files.ts";
@@ -19,6 +19,7 @@ import { type Rules, refusedIn, requireOptions } from "./known-options.ts";
 import type { AdminPlace } from "./member-pages.ts";
 import { type Timing, timings } from "./timing.ts";
 
+/** A member's validated options, journal and identity. */
 export interface Membership {
   readonly platform: Platform;
   readonly id: NodeId;
@@ -29,22 +30,22 @@ export interface Membership {
   readonly admin: AdminPlace | null;
   readonly faultInjector: boolean;
   readonly counts: Counts;
-  /** The caller's, for the member's metrics; null where there is none. */
+  /** The caller's registry for the member's metrics. Null if there is none. */
   readonly registry: MetricRegistry | null;
   readonly timing: Timing;
   readonly journal: Journal;
   readonly identity: GroupIdentity;
-  /** Who founded the cluster, as this member's journal knows; empty of a newcomer. */
+  /** The founders of the cluster, according to this member's journal. Empty for a new member. */
   readonly founders: readonly NodeId[];
   readonly known: KnownMembers;
-  /** Where this member multicasts; null where it does not. */
+  /** The multicast group, port and interface. Null if this member does not use multicast. */
   readonly multicast: UdpPlace | null;
 }
 
 export const DEFAULT_CLUSTER = "coterie";
 export const defaultLimits: ServiceLimits = { maxInstances: 10_000, maxWaiters: 10_000 };
 
-/** Slots of a member's journal: its owner, the group, the list of members, and those of the service. */
+/** The number of slots in a member's journal: its owner, the group, the member list, and the slots of the service. */
 export const MAX_SLOTS = 16;
 
 function toStderr(level: LogLevel, text: string): void {
@@ -55,8 +56,13 @@ const CALL = "join";
 const path = may.text;
 
 const known: Rules<JoinOptions> = {
-  id: may.needed({ ...may.natural, wanted: "a whole number of 0 or more, one of the members" }),
-  members: may.needed({ wanted: 'an object from id to "host:port"', accepts: areMembers }),
+  id: may.needed({
+    ...may.natural,
+    wanted: "a whole number of 0 or more, one of the members",
+    shown: (value) =>
+      typeof value === "string" && /^\d+$/.test(value) ? `the string ${value}: convert it with Number()` : undefined,
+  }),
+  members: may.needed({ wanted: 'an object that maps ids to "host:port"', accepts: areMembers }),
   listen: path,
   dataDir: may.needed(path),
   cluster: may.text,
@@ -120,11 +126,15 @@ const knownPlace: Rules<MulticastPlace> = {
   port: may.needed(may.natural),
   interface: may.needed(may.text),
   ttl: may.natural,
-  key: { wanted: "a text or null", accepts: () => true }, // `settlePlace` looks at it, and shows it to nobody.
+  // `settlePlace` validates the key, and keeps it out of error messages.
+  key: { wanted: "a string or null", accepts: () => true },
   maxDatagramBytes: may.positive,
 };
 
-/** Before anything is opened or waited for. @throws UsageError that names the option. */
+/**
+ * Validates the options before anything is opened.
+ * @throws UsageError that names the option
+ */
 export function requireJoinOptions(options: unknown): asserts options is JoinOptions {
   requireOptions<JoinOptions>(CALL, options, known);
   const { tls, admin, clients, limits, multicast } = options as JoinOptions;
@@ -140,13 +150,13 @@ export function requireJoinOptions(options: unknown): asserts options is JoinOpt
   if (multicast !== undefined) requireOptions(CALL, multicast, knownPlace, "multicast");
 }
 
-/** A newcomer has to know where there are members, and remembers what it has become. */
+/** Requires that a new member knows the address of another member. */
 export function requireWayIn({ existing = false, id, members }: JoinOptions): void {
   if (!existing) return;
   if (Object.keys(members).every((member) => Number(member) === id))
     throw new UsageError(
       "bad-option",
-      "expected members of join() to name other members as well: with `existing` they are those that this one calls",
+      "expected members of join() to name other members as well: with `existing`, this member contacts them",
     );
 }
 
@@ -154,7 +164,7 @@ function areMembers(value: unknown): boolean {
   return may.fields.accepts(value) && Object.values(value as object).every((each) => typeof each === "string");
 }
 
-/** @throws UsageError that names the field; EnvironmentError if a certificate cannot be read. */
+/** @throws UsageError that names the field; EnvironmentError if a certificate cannot be read */
 export async function membershipOf(
   platform: Platform,
   options: JoinOptions,
@@ -179,7 +189,7 @@ export async function membershipOf(
   };
 }
 
-/** @throws UsageError in the words of `join()`. */
+/** @throws UsageError whose message names the options of `join()` */
 function checked(
   platform: Platform,
   options: JoinOptions,
@@ -204,7 +214,7 @@ const withListen = (members: JoinOptions["members"], id: NodeId, listen: string)
   ...(Object.hasOwn(members, id) && { [id]: { address: members[id], listen } }),
 });
 
-/** @throws UsageError that names the field. */
+/** @throws UsageError that names the field */
 function placeOf({ multicast, tls }: JoinOptions, { datagrams }: Platform): UdpPlace | null {
   if (multicast === undefined) return null;
   const place = { ...multicast, tls: typeof tls === "object" ? "on" : (tls ?? null) } as const;
@@ -212,7 +222,10 @@ function placeOf({ multicast, tls }: JoinOptions, { datagrams }: Platform): UdpP
   return place;
 }
 
-/** Off loopback there is no password: the pages are read-only there, and encrypted unless that is switched off by name. */
+/**
+ * Returns the address of the admin pages, and how to access them. They have no password, so unless the address is a
+ * loopback address, they are read-only, and encrypted unless TLS is explicitly off.
+ */
 function adminPlace(given: JoinOptions["admin"]): AdminPlace | null {
   if (given === undefined) return null;
   const { address: text, tls, readOnly }: AdminOptions = typeof given === "string" ? { address: given } : given;
@@ -222,11 +235,11 @@ function adminPlace(given: JoinOptions["admin"]): AdminPlace | null {
   if (isLoopback(address.host)) return { address, tls: null, isReadOnly: readOnly === true };
   if (tls === undefined)
     throw refusal(
-      `${unexpected(name, "a loopback address", formatHostPort(address))}: to show reports to a network, give admin: { address, tls: { cert, key } }, or tls: "off" where the network is trusted`,
+      `${unexpected(name, "a loopback address", formatHostPort(address))}: to serve reports to a network, set admin: { address, tls: { cert, key } }, or tls: "off" on a trusted network`,
     );
   if (readOnly === false)
     throw refusal(
-      `${unexpected("admin.readOnly", "true or absent", readOnly)}: off loopback nobody is asked for a password`,
+      `${unexpected("admin.readOnly", "true or absent", readOnly)}: admin pages have no password, so outside loopback they are read-only`,
     );
   return { address, tls: null, isReadOnly: true };
 }

@@ -1,4 +1,6 @@
-/** What a member counts for Prometheus, as a registry of prom-client shows it: in virtual time, but for what has sockets. */
+/**
+ * Checks the metrics of a member in a registry of prom-client. Tests run in virtual time, except those with sockets.
+ */
 
 import { readFileSync } from "node:fs";
 import { Registry } from "prom-client";
@@ -14,13 +16,13 @@ import type { Leadership, Member } from "./api.ts";
 
 const closing = closedAfterEach();
 
-/** Each line's value, by its name with labels. */
+/** Returns the value of each line, keyed by its name with labels. */
 async function valuesIn(registry: Registry): Promise<Record<string, number>> {
   const lines = (await registry.metrics()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   return Object.fromEntries(lines.map((line) => line.split(" ")).map(([name, value]) => [name, Number(value)]));
 }
 
-/** Members with a registry each, anew with each start. */
+/** Creates members that each have their own registry, a new one for each start. */
 function counting(size: number, join: WorldOptions["join"] = {}): { world: World; registryOf(id: number): Registry } {
   const registries = new Map<number, Registry>();
   const world = simulate({
@@ -54,7 +56,7 @@ const alone = (body: (it: Alone) => Promise<void>): Promise<void> => {
   });
 };
 
-test("locks are counted as they are acquired, waited for, given back, lost and not had in time", () =>
+test("counts locks that are acquired, awaited, released, lost and timed out", () =>
   alone(async ({ member, values }) => {
     const grant = await member.mutex("invoice-1").acquire();
     const waiting = member.mutex("invoice-1").acquire();
@@ -85,7 +87,7 @@ test("locks are counted as they are acquired, waited for, given back, lost and n
     });
   }));
 
-test("leaderships are counted while there is work under them", () =>
+test("counts leaderships while there is work under them", () =>
   alone(async ({ member, values }) => {
     let finish = (): void => {};
     const work = new Promise<void>((resolve) => {
@@ -104,7 +106,7 @@ test("leaderships are counted while there is work under them", () =>
     expect(await values()).toMatchObject({ coterie_leaderships_held: 0, coterie_leadership_lost_total: 0 });
   }));
 
-test("a member alone among three has no quorum, and loses what it held; with the others it has one, and knows the leader of the log", () => {
+test("a member alone among three has no quorum, and loses its locks; with the others it has one, and knows the leader of the log", () => {
   const { world, registryOf } = counting(3);
   return world.run(async () => {
     const members = world.members.map((id) => world.member(id));
@@ -137,7 +139,7 @@ test("a member alone among three has no quorum, and loses what it held; with the
   });
 });
 
-test("of the journal: what is written, and how long the disk takes", () =>
+test("journal: reports bytes written, and the duration of syncs", () =>
   alone(async ({ member, values }) => {
     await member.mutex("invoice").use(() => {});
     const now = await values();
@@ -148,7 +150,7 @@ test("of the journal: what is written, and how long the disk takes", () =>
     expect(now).toMatchObject({ coterie_journal_failures_total: 0 });
   }));
 
-test("of the log: who leads, how far it is, how long commits and reads take, and how much room is left", () =>
+test("log: reports the leader, the indices, the duration of commits and reads, and the remaining space", () =>
   alone(async ({ member, values }) => {
     const before = await values();
     const map = member.map<string>("m");
@@ -170,20 +172,20 @@ test("of the log: who leads, how far it is, how long commits and reads take, and
     const { coterie_log_term: term, coterie_state_bytes: bytes, coterie_log_entries: entries } = now;
     expect(term).toBeGreaterThan(0);
     expect(bytes).toBeGreaterThan(1_000);
-    expect(entries).toBe(now.coterie_log_last_index); // There is no snapshot yet.
+    expect(entries).toBe(now.coterie_log_last_index); // No snapshot exists yet.
     expect(now.coterie_log_applied_index).toBe(now.coterie_log_commit_index);
     await watch.return?.();
     expect(await values()).toMatchObject({ coterie_state_watches: 0, coterie_snapshot_chars: 0 });
   }));
 
-test("of the log: what clients wait for counts where they speak, and so do their watches", async () => {
+test("log: a member counts the calls and watches of the clients connected to it", async () => {
   const it = closing(await cluster(1, { timing: "patient" }));
   const registry = new Registry();
   const member = await it.start(1, { registry, clients: "127.0.0.1:0" });
   const client = await connect({ endpoints: [member.clients as string] });
   const stock = client.map<number>("stock");
   const changes = stock.watch({ after: 0 });
-  await stock.put("apples", 3); // Its session is opened by a command as well.
+  await stock.put("apples", 3); // The command also opens its session.
   await changes.next();
   const values = await valuesIn(registry);
   expect(values).toMatchObject({ coterie_state_watches: 1, coterie_clients_connected: 1 });
@@ -192,13 +194,14 @@ test("of the log: what clients wait for counts where they speak, and so do their
   await vi.waitFor(async () => expect(await valuesIn(registry)).toMatchObject({ coterie_state_watches: 0 }), PATIENCE);
 });
 
-test("of the log: the leader knows how far its followers are, and snapshots are measured", () => {
+test("log: the leader reports the lag of its followers, and snapshots are measured", () => {
   const { world, registryOf } = counting(3);
   return world.run(async () => {
     await world.member(1).ready();
     const map = world.member(1).map<string>("m");
     const text = "x".repeat(500_000);
-    for (let number = 0; number < 4; number++) await map.put("key", `${number}${text}`); // A snapshot is due at a million characters.
+    // Enough characters for a snapshot.
+    for (let number = 0; number < 4; number++) await map.put("key", `${number}${text}`);
     await world.sleep(1_000);
     const all = await Promise.all(world.members.map((id) => valuesIn(registryOf(id))));
     const leader = all.find((values) => values.coterie_log_leads === 1) ?? {};
@@ -212,7 +215,7 @@ test("of the log: the leader knows how far its followers are, and snapshots are 
   });
 });
 
-test("names make no metric and no label", () =>
+test("names appear in no metric and no label", () =>
   alone(async ({ member, registry, values }) => {
     await member.mutex("a").use(() => {});
     await member.election("a").lead(() => {});
@@ -222,7 +225,7 @@ test("names make no metric and no label", () =>
     expect(await registry.metrics()).not.toContain("invoice");
   }));
 
-test("no two members share a registry, and one that has left is no longer in it", async () => {
+test("members cannot share a registry, and a member that has left is removed from it", async () => {
   const it = closing(await cluster(2));
   const registry = new Registry();
   const member = await it.start(1, { registry });
@@ -235,17 +238,17 @@ test("no two members share a registry, and one that has left is no longer in it"
   expect(registry.getMetricsAsArray()).toHaveLength(own);
 });
 
-test("a metric of the caller's own with such a name is left alone", async () => {
+test("leaves a metric of the caller with the same name alone", async () => {
   const it = closing(await cluster(1));
   const registry = new Registry();
   registry.registerMetric({ name: "coterie_quorum", help: "", get() {} } as never);
   await expect(it.start(1, { registry })).rejects.toThrow(
-    /^expected registry of join\(\) to have no metric coterie_quorum/,
+    /^expected registry of join\(\) to accept the metric coterie_quorum/,
   );
   expect(registry.getMetricsAsArray()).toHaveLength(1);
 });
 
-test("a member that has failed stays in the registry, without a quorum, until it is told to leave", () =>
+test("a failed member stays in the registry, without a quorum, until it leaves", () =>
   alone(async ({ member, registry, world, values }) => {
     const held = await member.mutex("account").acquire();
     expect(await values()).toMatchObject({ coterie_quorum: 1, coterie_locks_held: 1 });
@@ -257,7 +260,7 @@ test("a member that has failed stays in the registry, without a quorum, until it
     expect(registry.getMetricsAsArray()).toEqual([]);
   }));
 
-test("an OpenMetrics registry and the admin page show the same, each in its way", async () => {
+test("an OpenMetrics registry and the admin page show the same values, each in its format", async () => {
   const it = closing(await cluster(1));
   const registry = new Registry();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
@@ -271,12 +274,12 @@ test("an OpenMetrics registry and the admin page show the same, each in its way"
   expect(registry.getMetricsAsArray()).toEqual([]);
 });
 
-test("docs/metrics.md has each metric, and no other", async () => {
+test("docs/reference/metrics.md lists every metric, and no other", async () => {
   const it = closing(await cluster(1));
   const member = await it.start(1, { admin: "127.0.0.1:0" });
   const page = await (await fetch(`${member.admin}/metrics`)).text();
   const shown = [...page.matchAll(/^# TYPE (coterie_\w+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`);
-  const text = readFileSync(new URL("../../../docs/metrics.md", import.meta.url), "utf8");
+  const text = readFileSync(new URL("../../../docs/reference/metrics.md", import.meta.url), "utf8");
   const rows = [...text.matchAll(/^\| `(coterie_\w+)(?:\{\w+\})?` \| (\w+) \|/gm)];
   expect(rows.map(([, name, type]) => `${name} ${type}`).toSorted()).toEqual(shown.toSorted());
 });

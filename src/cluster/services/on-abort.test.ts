@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { onAbort } from "./on-abort.ts";
 
 describe("waiting for a signal", () => {
-  test("takes one listener, however many wait, and none once all have gone", () => {
+  test("uses one listener for any number of waits, and none once all have ended", () => {
     const { signal } = new AbortController();
     const forget = Array.from({ length: 20 }, () => onAbort(signal, () => {}));
     expect(getEventListeners(signal, "abort")).toHaveLength(1);
@@ -16,7 +16,7 @@ describe("waiting for a signal", () => {
     expect(getEventListeners(signal, "abort")).toHaveLength(1);
   });
 
-  test("tells each who waits once, and not who has gone, also if that is meanwhile", () => {
+  test("calls each waiting listener once, and none that was removed, even during the calls", () => {
     const controller = new AbortController();
     const told: number[] = [];
     const forget = [1, 2, 3, 4].map((number) =>
@@ -30,7 +30,7 @@ describe("waiting for a signal", () => {
     expect(told).toEqual([2, 4]);
   });
 
-  test("is nothing where there is no signal", () => {
+  test("does nothing without a signal", () => {
     expect(onAbort(undefined, () => {})()).toBe(undefined);
   });
 });

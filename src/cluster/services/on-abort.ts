@@ -1,4 +1,7 @@
-/** Many wait for one signal: Node warns of a leak where more than ten listen to it, so one listens for all of them. */
+/**
+ * Shares one listener among all callers that wait for the same signal. Node warns of a leak if a signal has more than
+ * ten listeners, and many calls may wait for it.
+ */
 
 interface Crowd {
   readonly waiting: Set<Waiter>;
@@ -11,7 +14,10 @@ interface Waiter {
 
 const crowds = new WeakMap<AbortSignal, Crowd>();
 
-/** Calls back when `signal` is aborted, unless what is returned has been called by then. */
+/**
+ * Calls the listener when `signal` is aborted.
+ * @returns a function that removes it
+ */
 export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
   if (signal === undefined) return () => {};
   const crowd = crowds.get(signal) ?? gather(signal);
@@ -27,7 +33,7 @@ export function onAbort(signal: AbortSignal | undefined, listener: () => void): 
 function gather(signal: AbortSignal): Crowd {
   const waiting = new Set<Waiter>();
   const notify = (): void => {
-    for (const { listener } of waiting) listener(); // A listener that leaves meanwhile is not told any more.
+    for (const { listener } of waiting) listener(); // A listener that is removed during this loop is not called.
   };
   const crowd = { waiting, notify };
   crowds.set(signal, crowd);
@@ -35,10 +41,10 @@ function gather(signal: AbortSignal): Crowd {
   return crowd;
 }
 
-/** Of the surroundings: how a signal is told that many may listen. Browsers do not count them. */
+/** Allows many listeners on a signal. The platform replaces this function. Browsers have no limit on listeners. */
 export const listeners = { allowMany(_signal: AbortSignal): void {} };
 
-/** Its signal is handed out: all that is done under it may listen, and that is no leak. */
+/** Returns a controller whose signal is passed to callers, which may add any number of listeners. */
 export function controllerForMany(): AbortController {
   const controller = new AbortController();
   listeners.allowMany(controller.signal);

@@ -1,4 +1,4 @@
-/** Whatever crosses the public API is refused in one way, before anything has begun: each option of each call with what it cannot be. */
+/** Checks that every public call rejects every invalid option in the same way, before it takes effect. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
@@ -34,7 +34,7 @@ afterAll(async () => {
 const room = () => member.channel("room", { order: "fifo" });
 const base = () => ({ id: 1, members: it.members, dataDir: folder });
 
-/** For each call: how it is made with such options, and what each of them cannot be. */
+/** For each call: how to make it with given options, and invalid values for each option. */
 const calls: Record<string, { make(options: unknown): unknown; wrong: Readonly<Record<string, readonly unknown[]>> }> =
   {
     join: {
@@ -88,7 +88,7 @@ const calls: Record<string, { make(options: unknown): unknown; wrong: Readonly<R
     views: { make: (options) => room().views(options as never), wrong: { signal: noSignal } },
   };
 
-/** What a call throws or rejects with. */
+/** Resolves with the error that a call throws or rejects with. */
 async function refusalOf(made: () => unknown): Promise<Error> {
   try {
     await made();
@@ -102,7 +102,7 @@ const cases = Object.entries(calls).flatMap(([call, { make, wrong }]) =>
   Object.entries(wrong).flatMap(([option, values]) => values.map((value) => ({ call, make, option, value }))),
 );
 
-describe("an option that cannot be", () => {
+describe("an invalid option", () => {
   test.each(cases)("$option of $call: $value", async ({ call, make, option, value }) => {
     const error = await refusalOf(() => make({ [option]: value }));
     expect(error).toBeInstanceOf(UsageError);
@@ -111,7 +111,7 @@ describe("an option that cannot be", () => {
     expect(error.message).toMatch(new RegExp(`^expected .*\\b${option}\\b.* of ${own}\\(\\) to (be|have) .*, got `));
   });
 
-  test.each(Object.keys(calls))("is no object of options, of %s", async (call) => {
+  test.each(Object.keys(calls))("is not an object of options, for %s", async (call) => {
     const makes: Record<string, (options: unknown) => unknown> = {
       ...Object.fromEntries(Object.entries(calls).map(([name, { make }]) => [name, make])),
       join: (options) => join(options as never),
@@ -124,19 +124,19 @@ describe("an option that cannot be", () => {
     }
   });
 
-  test.each(Object.keys(calls))("is not known, of %s, and the nearest is named", async (call) => {
+  test.each(Object.keys(calls))("is unknown, for %s, and the error names the nearest one", async (call) => {
     const { make, wrong } = calls[call] as (typeof calls)[string];
     const [known = ""] = Object.keys(wrong);
     const slip = `${known}s`;
     const error = await refusalOf(() => make({ [slip]: 1 }));
     expect(error).toMatchObject({ code: "bad-option" });
     expect(error.message).toContain(`of ${call.split(" ")[0]}() to be among `);
-    expect(error.message).toContain(`got "${slip}": ${known} is meant?`);
+    expect(error.message).toContain(`got "${slip}"; did you mean ${known}?`);
   });
 });
 
-describe("other things that cannot be", () => {
-  test("join() without anything is refused in the same way", async () => {
+describe("other invalid arguments", () => {
+  test("join() without arguments is rejected in the same way", async () => {
     const error = await refusalOf(() => (join as () => unknown)());
     expect(error).toMatchObject({
       code: "bad-option",
@@ -144,7 +144,7 @@ describe("other things that cannot be", () => {
     });
   });
 
-  test.each(noFunction)("no work: %s", async (work) => {
+  test.each(noFunction)("reject %s as work", async (work) => {
     const uses = [
       () => member.mutex("free").use(work as never),
       () => member.election("report").lead(work as never),
@@ -154,7 +154,7 @@ describe("other things that cannot be", () => {
     expect(member.status().instances.filter(({ waiting }) => waiting > 0)).toEqual([]);
   });
 
-  test.each([5, null, "", "a\nb", "x".repeat(129)])("no name: %s", async (name) => {
+  test.each([5, null, "", "a\nb", "x".repeat(129)])("reject %s as a name", async (name) => {
     for (const use of ["mutex", "election"] as const)
       expect(await refusalOf(() => member[use](name as never, {}))).toMatchObject({ code: "bad-name" });
     const channel = await refusalOf(() => member.channel(name as never, { order: "fifo" }));
@@ -162,7 +162,7 @@ describe("other things that cannot be", () => {
     expect(channel.message).toMatch(/^expected the name to be /);
   });
 
-  test.each(["5", -1, 1.5, null, Number.NaN, 5n])("no token: %s", async (token) => {
+  test.each(["5", -1, 1.5, null, Number.NaN, 5n])("reject %s as a token", async (token) => {
     expect(await refusalOf(() => guard(token as never))).toMatchObject({ code: "bad-token" });
     expect(await refusalOf(() => guard()(token as never))).toMatchObject({ code: "bad-token" });
   });

@@ -1,7 +1,7 @@
 /**
- * Back-pressure of a channel: members whose readers cannot keep up send that to all, again and again, and senders wait for them. What a
- * member has sent is valid for a short time, so no sender waits for one that has crashed or cannot be reached. Soft state, as in Clark,
- * "The Design Philosophy of the DARPA Internet Protocols", SIGCOMM 1988, §10.
+ * Backpressure on a channel. A member whose readers cannot keep up announces this repeatedly, and senders wait for it.
+ * Each announcement is valid only for a short time, so no sender waits for a member that has crashed or is unreachable.
+ * This is soft state, as in Clark, "The Design Philosophy of the DARPA Internet Protocols", SIGCOMM 1988, §10.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Platform, Timer } from "../../runtime/platform/platform.ts";
@@ -11,15 +11,16 @@ const VALID_MS = 1_250;
 
 export interface PressureOptions {
   readonly platform: Pick<Platform, "clock" | "timers">;
-  /** To all other members. */
+  /** Announces to all other members whether this member's readers are slow. */
   send(isFull: boolean): void;
-  /** Senders may have one member less to wait for. */
+  /** Called when senders may have fewer members to wait for. */
   onRelief(): void;
 }
 
+/** Announces this member's slow readers, and keeps track of other members that have slow readers. */
 export class ReaderPressure {
   readonly #options: PressureOptions;
-  /** When each slow member has sent so last. */
+  /** For each slow member, the time of its last announcement. */
   readonly #slow = new Map<NodeId, number>();
   #again: Timer | null = null;
   #expiry: Timer | null = null;
@@ -29,7 +30,7 @@ export class ReaderPressure {
     this.#options = options;
   }
 
-  /** Whether readers here keep up. */
+  /** Sets whether this member's readers are too slow. */
   set(isFull: boolean): void {
     if (isFull === this.isFull) return;
     this.isFull = isFull;
@@ -46,7 +47,7 @@ export class ReaderPressure {
     } else if (this.#slow.delete(from)) this.#options.onRelief();
   }
 
-  /** Those of these members that senders wait for. */
+  /** Returns the given members that have slow readers. */
   slowAmong(members: readonly NodeId[]): readonly NodeId[] {
     return members.filter((member) => this.#slow.has(member));
   }

@@ -13,7 +13,7 @@ async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe("a feed", () => {
-  test("gives each reader what is published from then on, and ends when it is closed", async () => {
+  test("gives each reader later values, and ends when it is closed", async () => {
     const numbers = all();
     numbers.publish(0);
     const one = collected(numbers.read(undefined));
@@ -26,7 +26,7 @@ describe("a feed", () => {
     expect(await collected(numbers.read(undefined, 3))).toEqual([3]);
   });
 
-  test("may keep the latest only, for a slow reader", async () => {
+  test("may keep only the latest for a slow reader", async () => {
     const numbers = latest();
     const reader = numbers.read(undefined);
     for (const number of [1, 2, 3]) numbers.publish(number);
@@ -48,7 +48,7 @@ describe("a feed", () => {
 });
 
 describe("events of a member", () => {
-  test("are bounded: the oldest are lost, and how many is said", () => {
+  test("are bounded: the oldest are lost, and their number is reported", () => {
     let waiting: MemberEvent[] = [];
     for (let node = 0; node < 1_500; node++) waiting = latestEvents(waiting, { type: "peer-suspected", node });
     expect(waiting).toHaveLength(1_000);

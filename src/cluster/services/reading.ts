@@ -1,23 +1,20 @@
-/** Values for readers at their own pace: each reader sees the latest, or a bounded backlog of all. */
+/** Delivers values to readers that read at their own pace. Each reader gets the latest value, or a bounded backlog. */
 
 import { type CoordinationError, isOwnEnd } from "./coordination-error.ts";
 import { onAbort } from "./on-abort.ts";
 
-/** What readers are told, and that there is nothing more to come. */
+/** A source of values with any number of readers. */
 export interface Feed<T> {
   publish(item: T): void;
-  /** No more will come. Once readers have read what waits for them they end, or reject with the reason if that is a failure. */
+  /** Stops publishing. Readers end once they have read their backlog, or reject if the reason is a failure. */
   close(reason: CoordinationError | null): void;
-  /** Whether anybody reads. */
+  /** Whether the feed has readers. */
   readonly isRead: boolean;
-  /** From now on, until one of the signals is aborted; `first` comes before all others. */
+  /** Iterates over the values from now on, until one of the signals is aborted. `first` precedes all other values. */
   read(signal: AbortSignal | undefined, first?: T, closed?: AbortSignal): AsyncIterableIterator<T>;
 }
 
-/**
- * @param keep what waits for a reader, oldest first, once the new item has been added to it: bounded by the writer
- * this function.
- */
+/** @param keep returns a reader's backlog with the new item added, oldest first. It must bound the backlog's length */
 export function feed<T>(keep: (waiting: readonly T[], item: T) => T[]): Feed<T> {
   const readers = new Set<Reader<T>>();
   let isClosed = false;
@@ -54,7 +51,7 @@ class Reader<T> implements AsyncIterableIterator<T> {
   #isEnded = false;
   readonly #forget: readonly (() => void)[];
   #failure: CoordinationError | null = null;
-  /** Calls of `next` that wait. */
+  /** Pending calls of `next`. */
   #callers: Caller<T>[] = [];
 
   constructor(
@@ -74,7 +71,10 @@ class Reader<T> implements AsyncIterableIterator<T> {
     else caller.resolve({ done: false, value: item });
   }
 
-  /** @param failure rejects the first call that finds nothing to read */
+  /**
+   * Ends the reader.
+   * @param failure rejects the first call that finds nothing to read
+   */
   end(failure: CoordinationError | null = null): void {
     if (this.#isEnded) return;
     this.#isEnded = true;

@@ -1,9 +1,9 @@
-/** What a member says of its surroundings before it has heard of any, and when it is ready; in virtual time. */
+/** Checks the reports of a member before it has reached others, and when it becomes ready, in virtual time. */
 import { describe, expect, test } from "vitest";
 import { simulate, type World } from "../../testing/index.ts";
 import type { Leadership, Member, MemberEvent } from "./api.ts";
 
-/** A cluster whose members have all met once, as they have to, and of which none runs. */
+/** Founds a cluster, for which all members must connect once, and then stops all members. */
 async function founded(body: (world: World) => Promise<void>): Promise<void> {
   await simulate({ members: 3, seed: 1 }).run(async (world) => {
     const members = world.members.map((id) => world.member(id));
@@ -22,8 +22,8 @@ function eventsOf(member: Member): MemberEvent[] {
   return seen;
 }
 
-describe("a member that has heard nobody", () => {
-  test("has no majority, and says so at once, and says as soon as it has one", () =>
+describe("a member that has reached no other", () => {
+  test("has no majority, reports this at once, and reports a majority as soon as it has one", () =>
     founded(async (world) => {
       const first = await world.restart(1);
       expect(first.status()).toMatchObject({ hasQuorum: false, reachable: 1, leader: null });
@@ -34,7 +34,7 @@ describe("a member that has heard nobody", () => {
       expect(first.status()).toMatchObject({ hasQuorum: true, reachable: 2 });
     }));
 
-  test("is not ready, and says what is missing", () =>
+  test("is not ready, and names the obstacle", () =>
     founded(async (world) => {
       const first = await world.restart(1);
       const missing = { code: "ready-timeout", phase: "no-majority" };
@@ -57,8 +57,7 @@ test("a member that has lost its folder names this cause and the command that re
     world.wipe(3);
     await Promise.all([world.restart(1), world.restart(2)]);
     const wiped = await world.restart(3);
-    const cause =
-      /lost-journal: this node has come with a new journal, and node \d remembers another.*`coterie member replace`/;
+    const cause = /lost-journal: this node has a new journal, but node \d remembers another.*`coterie member replace`/;
     await expect(wiped.ready({ timeoutMs: 3_000 })).rejects.toMatchObject({
       code: "ready-timeout",
       phase: "no-majority",
@@ -84,8 +83,8 @@ describe("a member that is ready", () => {
     }));
 });
 
-describe("who leads", () => {
-  test("is told of each election by name, to members that use it", () =>
+describe("leader-changed events", () => {
+  test("name the election, at members that use it", () =>
     simulate({ members: 2, seed: 1 }).run(async (world) => {
       const [first, second] = [world.member(1), world.member(2)];
       await first.ready();

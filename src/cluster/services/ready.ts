@@ -1,4 +1,4 @@
-/** Waits until a member could have a lock or lead: it hears a majority, and knows who leads the log. */
+/** Waits until a member can acquire locks and lead: it can reach a majority, and knows who leads the log. */
 
 import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
@@ -8,22 +8,26 @@ import { duration, type Rules, signal } from "./known-options.ts";
 import { onAbort } from "./on-abort.ts";
 import type { Feed } from "./reading.ts";
 
+/** The rules for `ReadyOptions`. */
 export const readyRules: Rules<ReadyOptions> = { timeoutMs: duration, signal };
 
+/** The parts of a member that readiness depends on. */
 export interface Waited {
   readonly platform: Platform;
   readonly events: Feed<MemberEvent>;
-  /** Of the member: aborted as it leaves or fails. */
+  /** The member's signal, which is aborted when it leaves or fails. */
   readonly signal: AbortSignal;
-  /** Null if it is ready. */
+  /** Returns the requirement that the member does not meet, or null if it is ready. */
   missing(): Missing | null;
-  /** Why other members refuse this one, or it refuses them, with the remedy; null if they do not. */
+  /**
+   * Returns why other members refuse this one, or why it refuses them, and how to fix it. Null if neither is the case.
+   */
   obstacle(): string | null;
 }
 
 const SAYINGS: Record<Missing, string> = {
-  "no-majority": "too few members can be heard of: start others, or see what keeps this one from them",
-  "no-log-leader": "a majority can be heard of, and nobody has been elected to lead their log yet",
+  "no-majority": "no majority of members is reachable: start other members, or check this member's links",
+  "no-log-leader": "a majority is reachable, but no leader of the log has been elected yet",
 };
 
 /** @throws CoordinationError */

@@ -1,4 +1,4 @@
-/** What a member turns away or does without, said once in the log and counted. */
+/** Counts and logs the messages that a member refuses or drops. Each kind is logged once. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Counts, count } from "../../runtime/metrics.ts";
@@ -15,11 +15,14 @@ export class RefusalNotes {
     this.#publish = publish;
   }
 
-  /** Only a link proves which member has sent something: a datagram at most that some member has. */
+  /**
+   * Counts and logs a refused datagram. Only links authenticate the sending member. A datagram proves at most that some
+   * member sent it.
+   */
   datagram(from: NodeId, envelope: Envelope): void {
     count(this.#counts.refused, "forged");
     const what = "name" in envelope ? `${envelope.type} of "${envelope.name}"` : envelope.type;
-    const text = `refused a datagram in the name of node ${from}, since it carries ${what}: expected messages of channels that use udp`;
+    const text = `refused a datagram from node ${from}: expected a message for a channel that uses udp, got ${what}`;
     this.#log.once(`datagram ${from}`, text, { event: "datagram-refused", peer: from, reason: "forged" });
   }
 
@@ -30,13 +33,13 @@ export class RefusalNotes {
   }
 
   undefinedMachine(machine: string, bytes: number, maxBytes: number): void {
-    const text = `commands wait here for the state machine "${machine}", ${bytes} bytes in all: call replicated(${JSON.stringify(machine)}, …) at this member, which stops at ${maxBytes} bytes`;
+    const text = `${bytes} bytes of commands are waiting for the state machine "${machine}" to be defined: call replicated(${JSON.stringify(machine)}, …) at this member, which stops at ${maxBytes} bytes`;
     this.#log.once(`undefined ${machine}`, text, { event: "machine-undefined", machine, bytes, maxBytes });
     this.#publish({ type: "machine-undefined", machine, bytes, maxBytes });
   }
 
   overflow(to: NodeId): void {
-    const text = `too much waits for node ${to}, which cannot be reached: the oldest is dropped`;
+    const text = `node ${to} is unreachable and its queue is full: dropping the oldest messages`;
     this.#log.once(`resending ${to}`, text, { event: "resending-full", peer: to });
   }
 }

@@ -21,7 +21,7 @@ function played() {
   return { resending, taken, cut, overflows };
 }
 
-test("messages that a link refuses are sent again in order, and later ones wait behind them; other members do not wait", () => {
+test("sends refused messages again in order, with later ones behind them; other members do not wait", () => {
   const { resending, taken, cut } = played();
   cut.add(2);
   for (const message of ["a", "b"]) resending.insist(2, message);
@@ -38,7 +38,7 @@ test("messages that a link refuses are sent again in order, and later ones wait 
 test.each([
   ["10,000 messages", 0, 10_000],
   ["16 MiB", 1024 * 1024 - 10, 16],
-])("at most %s wait for a member: the oldest are dropped, and senders are asked to wait before", (_, bytes, most) => {
+])("at most %s wait for a member: the oldest are dropped, and senders must wait before", (_, bytes, most) => {
   const { resending, taken, cut, overflows } = played();
   const insist = (number: number): unknown => resending.insist(2, `${10_000 + number}`.padEnd(bytes));
   cut.add(2);
@@ -55,7 +55,7 @@ test.each([
   expect(taken[0]).toBe("10003 to 2");
 });
 
-test("once closed it sends nothing more", () => {
+test("sends nothing after it is closed", () => {
   const { resending, taken, cut } = played();
   cut.add(2);
   resending.insist(2, "a");

@@ -1,6 +1,6 @@
 /**
- * Messages that links refuse, since their queue is full or the fault injector keeps them off: they are offered again until the link
- * takes them, in order, and what comes later waits behind them.
+ * Resends messages that links have refused because their queue was full or the fault injector blocked them. The
+ * messages are offered again, in order, until the link accepts them. Later messages wait behind them.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Platform, Timer } from "../../runtime/platform/platform.ts";
@@ -10,12 +10,12 @@ import { UNTOLD } from "./unrecorded.ts";
 export interface ResendingOptions<M> {
   readonly platform: Pick<Platform, "timers">;
   send(to: NodeId, message: M): SendResult;
-  /** The oldest was dropped. */
+  /** Called when the oldest message has been dropped. */
   onOverflow(to: NodeId): void;
 }
 
 const AGAIN_MS = 20;
-/** For each member: the others do without one that cannot be reached for longer. */
+/** The maximum number of messages per member. For an unreachable member, older messages are dropped. */
 const MAX_WAITING = 10_000;
 const MAX_BYTES = 16 * 1024 * 1024;
 
@@ -42,7 +42,7 @@ export class Resending<M> {
     return result;
   }
 
-  /** A sender that can wait before it sends more to that member should: what does not fit is lost. */
+  /** Whether senders should wait before sending more to that member. Messages beyond the limit are lost. */
   isFull(to: NodeId): boolean {
     const queue = this.#waiting.get(to);
     return queue !== undefined && (queue.messages.length > MAX_WAITING / 2 || queue.bytes > MAX_BYTES / 2);

@@ -1,9 +1,12 @@
-/** Moments that a member and the programs of its machine both read from the system's monotonic clock, in nanoseconds: as text, since they may exceed 2^53. */
+/**
+ * Times that a member exchanges with programs on its machine: readings of the system's monotonic clock, in nanoseconds.
+ * They are strings, since they may exceed 2^53.
+ */
 
-/** A moment on the scale of `performance.now()`, as all processes of the machine know it. */
+/** Converts from the scale of `performance.now()` to one shared by all processes on the machine. */
 export const toMonotonicNs = (moment: number): string =>
   String(process.hrtime.bigint() + BigInt(Math.floor((moment - performance.now()) * 1e6)));
 
-/** And back, in this process. */
+/** Converts a shared time to this process's scale. */
 export const fromMonotonicNs = (ns: string): number =>
   performance.now() + Number(BigInt(ns) - process.hrtime.bigint()) / 1e6;

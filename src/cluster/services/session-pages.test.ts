@@ -1,4 +1,4 @@
-/** A member's pages for locks and elections, over HTTP. */
+/** Checks a member's pages for locks and elections, over HTTP. */
 
 import { type IncomingMessage, request } from "node:http";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -16,7 +16,7 @@ const json = { "content-type": "application/json" };
 
 let member: Member;
 const open: IncomingMessage[] = [];
-/** Another timing: of members that keep what they hold, though they stand still for a second. */
+/** `patient` members keep their locks even during a pause of one second. */
 async function begin(timing: Timing = "default"): Promise<void> {
   member = await closing(await cluster(1, { timing })).start(1, { admin: "127.0.0.1:0" });
 }
@@ -25,7 +25,7 @@ afterEach(() => {
   for (const answer of open.splice(0)) answer.destroy();
 });
 
-/** Asks, and gives the answer as soon as its head is there. */
+/** Sends a request, and returns the answer as soon as its headers have arrived. */
 function post(path: string, body = "{}", headers: Record<string, string> = json): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const call = request(`${member.admin}${path}`, { method: "POST", headers, agent: false }, (answer) => {
@@ -49,7 +49,7 @@ async function session(path: string, wish: object = {}) {
 const instance = () => member.status().instances[0];
 
 describe("a session", () => {
-  test("hears of its lock and of every confirmation, and gives it back", async () => {
+  test("reports its lock and every confirmation, and releases it", async () => {
     await begin("patient");
     const { heard, url } = await session("/locks/orders%2F%C3%A4%201");
     expect(await heard("granted")).toMatchObject({ token: expect.any(Number) as number });
@@ -58,11 +58,11 @@ describe("a session", () => {
     expect(await exchange(url, { method: "PUT", timeoutMs: 60_000 })).toEqual({ status: 200, body: {} });
     expect(await exchange(url, { method: "DELETE", timeoutMs: 60_000 })).toEqual({ status: 200, body: {} });
     await heard("released");
-    expect(instance()).toBe(undefined); // Nobody waits for it, or holds it.
+    expect(instance()).toBe(undefined); // No caller waits for it or holds it.
     expect((await exchange(url, { method: "PUT", timeoutMs: 60_000 })).status).toBe(400);
   });
 
-  test("ends with its connection: the lock goes to the next in line", async () => {
+  test("ends with its connection: the next waiter acquires the lock", async () => {
     const first = await session("/locks/x");
     const { token } = (await first.heard("granted")) as { token: number };
     const second = await session("/locks/x");
@@ -80,7 +80,7 @@ describe("a session", () => {
     await grant.release();
   });
 
-  test("that ends as it begins leaves nothing behind", async () => {
+  test("that ends at once leaves nothing behind", async () => {
     const opening = Array.from({ length: 200 }, async (_, at) => {
       const call = request(`${member.admin}/locks/x`, { method: "POST", headers: json, agent: false });
       call.on("error", () => {}).end("{}");
@@ -102,35 +102,36 @@ describe("a session", () => {
     expect(member.election("x").leader).toBeNull();
   });
 
-  test("is told when the member leaves, and is waited for", async () => {
+  test("is notified when the member leaves, which waits for it", async () => {
     const { heard, url } = await session("/locks/x");
     await heard("granted");
     const leaving = member.leave();
     await heard("lost");
-    await exchange(url, { method: "DELETE", timeoutMs: 60_000 }).catch(() => {}); // It may close meanwhile.
+    // The server may close at the same time.
+    await exchange(url, { method: "DELETE", timeoutMs: 60_000 }).catch(() => {});
     await leaving;
   });
 });
 
 test.each<[string, string, Record<string, string>, number, string]>([
-  ["/locks/x", "{", json, 400, "expected the body to be JSON, and it does not parse"],
+  ["/locks/x", "{", json, 400, "expected the body to be valid JSON"],
   ["/locks/x", "{}", {}, 400, "expected the content type to be application/json"],
   ["/locks/x", '{"color":"red"}', json, 400, "color"],
-  ["/elections/x", '{"timeoutMs":5}', json, 400, "for a lock only"],
+  ["/elections/x", '{"timeoutMs":5}', json, 400, "to be absent for an election"],
   ["/locks/LONG", "{}", json, 400, "at most 128 bytes long"],
   ["/locks/a%00b", "{}", json, 400, "free of control characters"],
-  ["/locks/x", '"LONG"', json, 413, "a body may have 65536 bytes, and no more"],
+  ["/locks/x", '"LONG"', json, 413, "expected a body of at most 65536 bytes"],
   [
     "/locks/",
     "{}",
     json,
     404,
-    "no such page; there are /healthz, /readyz, /status, /metrics, /trace, /command, /locks/NAME",
+    "no such page; known pages: /healthz, /readyz, /status, /metrics, /trace, /command, /locks/NAME",
   ],
   ["/locks/x/y", "{}", json, 404, "no such page"],
   ["/sessions/x", "{}", json, 404, "no such page"],
-  ["/locks/x", "{}", { ...json, origin: "http://example.com" }, 403, "not for web pages"],
-])("POST %s with %s is refused", async (path, body, headers, status, why) => {
+  ["/locks/x", "{}", { ...json, origin: "http://example.com" }, 403, "reject requests from web pages"],
+])("POST %s with %s is rejected", async (path, body, headers, status, why) => {
   const answer = await post(path.replace("LONG", "x".repeat(129)), body.replace("LONG", "x".repeat(70_000)), headers);
   let text = "";
   for await (const piece of answer.setEncoding("utf8")) text += piece;
@@ -138,8 +139,8 @@ test.each<[string, string, Record<string, string>, number, string]>([
   expect(member.status().instances).toEqual([]);
 });
 
-test("no more than 128 sessions are open, and more are counted", async () => {
-  const ofEnded = 20; // On a busy machine some end meanwhile: their lock was lost.
+test("opens at most 128 sessions, and counts the rejected ones", async () => {
+  const ofEnded = 20; // On a busy machine some lose their lock and end.
   const answers = await Promise.all(Array.from({ length: 128 + ofEnded }, () => post("/locks/x")));
   const codes = answers.map(({ statusCode }) => statusCode);
   const accepted = codes.filter((code) => code === 200).length;

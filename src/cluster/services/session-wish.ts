@@ -1,18 +1,25 @@
-/** What a program asks for that would hold something through a member: the body of `POST /locks/NAME` and `POST /elections/NAME`. */
+/**
+ * A program's request to hold a lock or leadership through a member: the body of `POST /locks/NAME` and
+ * `POST /elections/NAME`.
+ */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { type Fields, strayField } from "../fields.ts";
 
+/** The options in such a request. */
 export interface SessionWish {
-  /** Locks only: how long to wait at most. */
+  /** The maximum time to wait. Locks only. */
   readonly timeoutMs?: number;
-  /** From the grant on the caller says at least so often that it lives, or is taken for dead. Default: its connection is enough. */
+  /**
+   * How long the caller can be silent after the grant before it is considered dead. Default: no limit while its
+   * connection is open.
+   */
   readonly silenceMs?: number;
 }
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const MIN_SILENCE_MS = 100;
 
-/** @throws UsageError that names the field. */
+/** @throws UsageError that names the field */
 export function readWish(body: unknown): SessionWish {
   const known = ["timeoutMs", "silenceMs"];
   const stray = strayField(body, { what: "the body", expected: "an object", known, within: "" });

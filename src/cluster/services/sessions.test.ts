@@ -12,7 +12,7 @@ import { OwnTenure } from "./tenure.ts";
 
 afterEach(() => void vi.useRealTimers());
 
-/** A grant that says when it has been given back. */
+/** A grant that records when it was released. */
 class FakeGrant extends OwnTenure {
   readonly name = "x";
   releasedAt: number | null = null;
@@ -32,7 +32,7 @@ class FakeGrant extends OwnTenure {
   }
 }
 
-/** A member of which the test says when it grants, and to whom. */
+/** Creates a member whose grants the test controls. */
 function lending() {
   const asked: { options: AcquireOptions; grant: (grant: FakeGrant) => void; refuse: (error: Error) => void }[] = [];
   const campaigns: { elect: (tenure: OwnTenure) => Promise<unknown>; over: boolean }[] = [];
@@ -73,7 +73,7 @@ function lending() {
   return { sessions, asked, campaigns, refusals: () => refusals };
 }
 
-/** A session whose words are read as they come. */
+/** Opens a session whose messages are read as they arrive. */
 function opened({ sessions }: ReturnType<typeof lending>, wish: object = {}, kind: "mutex" | "election" = "mutex") {
   const session = sessions.open(kind, "x", wish);
   const words: SessionWord[] = [];
@@ -86,8 +86,8 @@ function opened({ sessions }: ReturnType<typeof lending>, wish: object = {}, kin
   return { session, words, ended, last, idOf, events: () => words.map(({ event }) => event) };
 }
 
-describe("a lock that is lent", () => {
-  test("is told with its token and its deadlines, which all processes of the machine can read", async () => {
+describe("a lock held for a program", () => {
+  test("is announced with its token and its deadlines, which all processes of the machine can read", async () => {
     const it = lending();
     const { words, last } = opened(it);
     const grant = new FakeGrant(7);
@@ -110,7 +110,7 @@ describe("a lock that is lent", () => {
     await grant.release();
   });
 
-  test("is given back at once when the program says that it is done", async () => {
+  test("is released at once when the program is done", async () => {
     const it = lending();
     const { last, idOf, ended, events } = opened(it);
     const grant = new FakeGrant(1);
@@ -122,10 +122,10 @@ describe("a lock that is lent", () => {
     expect(grant.releasedAt).not.toBeNull();
     await ended;
     expect(events()).toEqual(["waiting", "granted", "released"]);
-    expect(() => it.sessions.release(id)).toThrow("expected a session that is open");
+    expect(() => it.sessions.release(id)).toThrow("expected an open session");
   });
 
-  test("is given back when the last deadline has passed, and no part of a millisecond before, if the program goes without a word", async () => {
+  test("is released after the last deadline, and not a fraction of a millisecond earlier, if the program disappears silently", async () => {
     const it = lending();
     const all = Array.from({ length: 40 }, async (_, index) => {
       const { session, last, ended } = opened(it);
@@ -135,14 +135,14 @@ describe("a lock that is lent", () => {
       it.asked[index]?.grant(grant);
       await last("granted");
       session.leave();
-      grant.confirm(deadline + 60_000); // Which the program does not hear.
+      grant.confirm(deadline + 60_000); // The program has left, so it never receives this deadline.
       await ended;
       expect(grant.releasedAt).toBeGreaterThanOrEqual(deadline);
     });
     await Promise.all(all);
   });
 
-  test("is given back without a deadline as soon as the program goes", async () => {
+  test("without a deadline is released as soon as the program disconnects", async () => {
     const it = lending();
     const { session, last, ended } = opened(it);
     const grant = new FakeGrant(1);
@@ -153,7 +153,7 @@ describe("a lock that is lent", () => {
     expect(grant.releasedAt).not.toBeNull();
   });
 
-  test("is taken back from a program that says nothing for too long, and kept by one that lives", async () => {
+  test("is taken from a program that is silent for too long, and kept by one that sends signs of life", async () => {
     vi.useFakeTimers();
     const it = lending();
     const [silent, alive] = [opened(it, { silenceMs: 200 }), opened(it, { silenceMs: 200 })];
@@ -169,7 +169,7 @@ describe("a lock that is lent", () => {
     await it.sessions.release(id);
   });
 
-  test("is told to be lost", async () => {
+  test("is reported as lost", async () => {
     const it = lending();
     const { last, idOf, ended, events } = opened(it);
     const grant = new FakeGrant(1);
@@ -183,7 +183,7 @@ describe("a lock that is lent", () => {
     await ended;
   });
 
-  test("is waited for no longer when the program goes", async () => {
+  test("is no longer awaited when the program disconnects", async () => {
     const it = lending();
     const { session, ended, events } = opened(it, { timeoutMs: 9 });
     expect(it.asked[0]?.options.timeoutMs).toBe(9);
@@ -193,7 +193,7 @@ describe("a lock that is lent", () => {
     expect(events()).toEqual(["waiting"]);
   });
 
-  test("is refused in words", async () => {
+  test("is refused with a message", async () => {
     const it = lending();
     const { ended, words } = opened(it);
     it.asked[0]?.refuse(new CoordinationError("acquire-timeout", "never-acquired", "too late"));
@@ -201,7 +201,7 @@ describe("a lock that is lent", () => {
     expect(words[1]).toEqual({ event: "refused", code: "acquire-timeout", message: "too late" });
   });
 
-  test("costs no more memory where nobody reads: of several deadlines the last one counts", async () => {
+  test("uses no more memory without a reader: only the last deadline counts", async () => {
     const it = lending();
     const session = it.sessions.open("mutex", "x", {});
     const grant = new FakeGrant(1);
@@ -221,7 +221,7 @@ describe("a lock that is lent", () => {
   });
 });
 
-describe("a campaign for others", () => {
+describe("a campaign for a program", () => {
   test("ends with its leadership, and the member steps down", async () => {
     const it = lending();
     const { last, idOf, ended, events } = opened(it, {}, "election");
@@ -248,7 +248,7 @@ describe("a campaign for others", () => {
   });
 });
 
-test("sessions that are over leave nothing that listens", async () => {
+test("ended sessions leave no listeners behind", async () => {
   const listening = vi.spyOn(EventTarget.prototype, "addEventListener");
   try {
     const it = lending();
@@ -258,7 +258,7 @@ test("sessions that are over leave nothing that listens", async () => {
       it.asked[turn]?.grant(grant);
       await lock.last("granted");
       const first = opened(it, {}, "election");
-      const second = opened(it, {}, "election"); // Waits for its turn.
+      const second = opened(it, {}, "election"); // The second campaign waits for its turn.
       const tenure = new OwnTenure({
         platform: realPlatform,
         token: turn,
@@ -276,7 +276,7 @@ test("sessions that are over leave nothing that listens", async () => {
     const signals = new Set(listening.mock.contexts.filter((target) => target instanceof AbortSignal));
     const counts = [...signals].map((signal) => getEventListeners(signal, "abort").length);
     expect(counts.length).toBeGreaterThan(0);
-    // But for the fakes, which have one each on what they were given.
+    // Each fake has one listener.
     expect(Math.max(...counts)).toBe(1);
     expect(counts.filter((count) => count > 0)).toHaveLength(it.asked.length + it.campaigns.length);
   } finally {
@@ -284,7 +284,7 @@ test("sessions that are over leave nothing that listens", async () => {
   }
 });
 
-test("a leaving member tells all, and waits for those that hold something until they are done", async () => {
+test("a leaving member notifies all sessions, and waits for holders until they are done", async () => {
   const it = lending();
   const holding = opened(it);
   const waiting = opened(it);
@@ -302,25 +302,25 @@ test("a leaving member tells all, and waits for those that hold something until 
   await closing;
   expect(grant.releasedAt).not.toBeNull();
   const late = new FakeGrant(2);
-  it.asked[1]?.grant(late); // It waited, and nobody would wait for it.
+  it.asked[1]?.grant(late); // The session ended while it was waiting.
   await vi.waitUntil(() => late.releasedAt !== null, PATIENCE);
   expect(waiting.events()).toEqual(["waiting", "refused"]);
-  expect(() => it.sessions.open("mutex", "x", {})).toThrow("this member leaves");
+  expect(() => it.sessions.open("mutex", "x", {})).toThrow("this member is leaving");
 });
 
-describe("what is refused", () => {
+describe("rejects", () => {
   test.each<[object | null, string]>([
     [null, "expected the body to be an object"],
     [{ algorithms: "x" }, "algorithms"],
     [{ timeoutMs: -1 }, "expected timeoutMs to be a whole number of milliseconds, got -1"],
     [{ silenceMs: 1 }, "expected silenceMs to be a whole number of 100 or more, got 1"],
-  ])("a wish such as %j", (wish, why) => {
+  ])("a request such as %j", (wish, why) => {
     expect(() => lending().sessions.open("mutex", "x", wish)).toThrow(why);
   });
 
-  test("a time limit of a campaign, a name, and too many sessions, which are counted", () => {
+  test("a time limit of a campaign, an invalid name, and too many sessions, which are counted", () => {
     const it = lending();
-    expect(() => it.sessions.open("election", "x", { timeoutMs: 1 })).toThrow("for a lock only");
+    expect(() => it.sessions.open("election", "x", { timeoutMs: 1 })).toThrow("to be absent for an election");
     expect(() => it.sessions.open("mutex", "bad", {})).toThrow("expected another name");
     for (let open = 0; open < 128; open += 1) it.sessions.open("mutex", "x", {});
     expect(() => it.sessions.open("mutex", "x", {})).toThrow(EnvironmentError);
@@ -328,7 +328,7 @@ describe("what is refused", () => {
   });
 });
 
-test("moments come back from the machine's clock, never later than they were", () => {
+test("times read from the machine's clock are never later than they were", () => {
   const moment = performance.now() + 1_234;
   const back = fromMonotonicNs(toMonotonicNs(moment));
   expect(back).toBeLessThanOrEqual(moment);

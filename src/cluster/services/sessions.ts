@@ -1,7 +1,8 @@
 /**
- * Elections and locks that a member lends to other programs of its machine, one session each. A program may die, or stand
- * still, without a word, and what it started run on for a moment: so unless it says that it is done, what it holds is
- * given back only when the last deadline that it was told has passed.
+ * Elections and locks that a member holds on behalf of other programs on its machine, each in its own session. A
+ * program may die or be paused without notice, and processes that it started may run for a moment longer. Therefore,
+ * unless the program reports that it is done, its lock is released only after the last deadline that the program
+ * received.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,16 +17,20 @@ import { readWish } from "./session-wish.ts";
 import type { SessionWord } from "./session-words.ts";
 
 const MAX_SESSIONS = 128;
-/** Where a grant has no deadline: how long a leaving member waits for a program to say that it is done. */
+/** How long a leaving member waits for a program to report that it is done, if its grant has no deadline. */
 const LAST_WORK_MS = 1_000;
 
 type Held = Tenure;
 
+/** The sessions of other programs at this member. */
 export class Sessions implements SessionHost {
   readonly #member: Pick<Member, "mutex" | "election">;
   readonly #onRefused: () => void;
   readonly #open = new Map<string, Session>();
-  /** By the name of an election: this process campaigns once in each, so sessions take turns. */
+  /**
+   * The last turn in each election, keyed by the election's name. This process can run only one campaign per election,
+   * so sessions take turns.
+   */
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
 
@@ -37,11 +42,14 @@ export class Sessions implements SessionHost {
   open(kind: Exclude<Kind, "channel">, name: string, wish: unknown): OpenSession {
     const { timeoutMs, silenceMs = null } = readWish(wish);
     if (kind === "election" && timeoutMs !== undefined)
-      throw new UsageError("bad-command", "expected timeoutMs for a lock only: who campaigns waits to be elected");
+      throw new UsageError("bad-command", "expected timeoutMs to be absent for an election: a campaign has no timeout");
     if (this.#closing.signal.aborted) throw leaving();
     if (this.#open.size >= MAX_SESSIONS) {
       this.#onRefused();
-      throw new EnvironmentError("too-many-sessions", `${MAX_SESSIONS} sessions are open here, and no more may be`);
+      throw new EnvironmentError(
+        "too-many-sessions",
+        `this member already has ${MAX_SESSIONS} sessions, which is the maximum`,
+      );
     }
     const session = new Session(silenceMs, this.#closing.signal);
     const held =
@@ -61,7 +69,7 @@ export class Sessions implements SessionHost {
     return this.#known(id).release();
   }
 
-  /** Holders are told that it is lost, and have time to stop. Nothing is lent from here on. */
+  /** Notifies holders that their grants are lost, and gives them time to stop. Accepts no more sessions. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all([...this.#open.values()].map((session) => session.given));
@@ -70,7 +78,7 @@ export class Sessions implements SessionHost {
   #known(id: string): Session {
     const session = this.#open.get(id);
     if (session !== undefined) return session;
-    throw new UsageError("unknown-session", "expected a session that is open: this one is over, or never was");
+    throw new UsageError("unknown-session", "expected an open session: this one has ended or never existed");
   }
 
   async #elect(election: Election, session: Session): Promise<void> {
@@ -97,12 +105,15 @@ async function lend(mutex: Mutex, session: Session, timeoutMs: number | undefine
   }
 }
 
-/** Work that throws ends the campaign also where leadership was lost: for another leadership another session is opened. */
+/**
+ * Campaigns for a single term of leadership. The work always throws, which ends the campaign even if leadership was
+ * lost, because each term needs its own session.
+ */
 async function campaignOnce(election: Election, session: Session): Promise<void> {
   const over = new Error("over");
   const campaign = new AbortController();
   let isElected = false;
-  // Leadership that is held ends in good order, by `hold`.
+  // If already elected, `hold` gives up leadership cleanly.
   const stopHeeding = onAbort(session.left, () => isElected || campaign.abort());
   if (session.left.aborted) campaign.abort();
   const work = async (leadership: Held): Promise<never> => {
@@ -132,7 +143,7 @@ class Session implements OpenSession {
   readonly #end = new Promise<void>((resolve) => {
     this.#over = resolve;
   });
-  /** The last deadline that the program was told, on the scale of `performance.now()`. */
+  /** The last deadline that the program received, on the scale of `performance.now()`. */
   #told: number | null = null;
   #silence: NodeJS.Timeout | undefined;
 
@@ -142,12 +153,12 @@ class Session implements OpenSession {
     this.#tell({ event: "waiting", session: this.id, monotonicNs: toMonotonicNs(performance.now()) });
   }
 
-  /** Aborted when the program has gone, is taken for dead, or is done. */
+  /** Aborted when the program has disconnected, is considered dead, or is done. */
   get left(): AbortSignal {
     return this.#left.signal;
   }
 
-  /** Resolves when it holds nothing: at once if it still waits. */
+  /** Resolves once the program no longer holds anything. If it is still waiting, that is immediately. */
   get given(): Promise<void> {
     return this.#isHolding ? this.#end : Promise.resolve();
   }
@@ -164,12 +175,12 @@ class Session implements OpenSession {
     return this.#end;
   }
 
-  /** To the end of what was lent. */
+  /** Follows the session until it ends. */
   async follow(held: Promise<void>): Promise<void> {
     try {
       await held;
     } catch (error) {
-      if (this.left.aborted) return; // That is why.
+      if (this.left.aborted) return; // The cause is the program's own disconnection.
       const code = error instanceof CoordinationError || error instanceof UsageError ? error.code : "failed";
       this.#tell({ event: "refused", code, message: (error as Error).message });
     } finally {
@@ -179,7 +190,7 @@ class Session implements OpenSession {
     }
   }
 
-  /** @throws CoordinationError if the member leaves, which would not wait for it any more. */
+  /** @throws CoordinationError if the member is leaving, since it would not wait for the program */
   async hold(tenure: Held): Promise<void> {
     if (this.#closing.aborted) throw leaving();
     this.#isHolding = true;
@@ -200,12 +211,15 @@ class Session implements OpenSession {
     await anyAborted([this.#released.signal], this.#lastMoment());
   }
 
-  /** What the program was told to be its own has passed, and so, if it keeps to that, has what it started. */
+  /**
+   * Waits until the deadline that the program received. If the program respects it, so do the processes that it
+   * started.
+   */
   async #lastMoment(): Promise<void> {
     const deadline = this.#told;
     if (deadline === null) return anyAborted([this.left], sleep(LAST_WORK_MS));
     const leftMs = (): number => Math.ceil(deadline - performance.now());
-    while (leftMs() > 0) await sleep(leftMs()); // A timer may fire a part of a millisecond early.
+    while (leftMs() > 0) await sleep(leftMs()); // A timer may fire a fraction of a millisecond early.
   }
 
   #until(deadline: number | null): { untilMs: number | null; monotonicNs: string | null } {
@@ -219,15 +233,16 @@ class Session implements OpenSession {
   }
 }
 
-const leaving = (): CoordinationError => new CoordinationError("member-left", "never-acquired", "this member leaves");
+const leaving = (): CoordinationError =>
+  new CoordinationError("member-left", "never-acquired", "this member is leaving");
 
-/** A session says few words but `certain`, and the last of these is all that counts. */
+/** Bounds a session's backlog. Most of the messages are `certain`, and only the latest of those matters. */
 function latestWords(waiting: readonly SessionWord[], word: SessionWord): SessionWord[] {
   const isReplaced = word.event === "certain" && waiting.at(-1)?.event === "certain";
   return [...(isReplaced ? waiting.slice(0, -1) : waiting), word];
 }
 
-/** Resolves once one of them is aborted, or with `other`; from then on it listens to none of them. */
+/** Resolves once one of the signals is aborted or `other` resolves, and removes all listeners. */
 async function anyAborted(signals: readonly AbortSignal[], other?: Promise<unknown>): Promise<void> {
   if (signals.some(({ aborted }) => aborted)) return;
   const stops: (() => void)[] = [];

@@ -1,38 +1,54 @@
-/** What can be held, and lost: a lock, a permit, an item of a queue, leadership. */
+/** The API of anything that a member holds and may lose: a lock, a permit, a queue item, or leadership. */
 
 /**
- * Something that is this member's alone until it is lost: a lock, or leadership. Code that relies on it looks at
- * `signal` before each act, and passes `token` to what it acts on.
+ * Something that this member holds exclusively until it releases or loses it, such as a lock or leadership. Check
+ * `signal` before each action that relies on it, and pass `token` to the resource.
  */
 export interface Tenure {
-  /** Grows from one tenure of the name to the next, over all members. A resource that remembers the highest rejects stale ones. */
+  /**
+   * The fencing token. Each new tenure under the same name has a higher token, across all members. A resource that
+   * remembers the highest token can reject stale ones.
+   */
   readonly token: number;
-  /** Aborted the moment it is no longer certain that nobody else has it; the reason is a `CoordinationError`. */
+  /**
+   * Aborted before another member can become the holder. If this process is paused, `aborted` is already true in the
+   * first line that runs afterwards, and listeners run soon after. The reason is a `CoordinationError`.
+   */
   readonly signal: AbortSignal;
-  /** Whether it is certain at this very moment, which is asked of the clock as well. */
+  /**
+   * Whether this member certainly is the holder now. The getter also reads the clock, so it is correct even right after
+   * a pause.
+   */
   readonly isHeld: boolean;
-  /** Until when it is certain if nothing more is heard, on the scale of `performance.now()`; null before it is first confirmed. */
+  /**
+   * When the tenure expires unless it is renewed, on the scale of `performance.now()`. Null until it is first
+   * confirmed.
+   */
   readonly deadline: number | null;
   /**
-   * Calls the listener with each new `deadline`, with the present one at once, until what is returned is called. What it throws is an
-   * uncaught error, as with listeners of `signal`.
+   * Calls the listener immediately with the current `deadline`, and again with each new one. An error thrown by the
+   * listener becomes an uncaught error, as with listeners on `signal`.
+   *
+   * @returns a function that removes the listener
    */
   onDeadline(listener: (deadline: number) => void): () => void;
 }
 
+/** Options for `Mutex.acquire()` and similar calls. */
 export interface AcquireOptions {
   /**
-   * How long to wait at most. Default: as long as it takes. 0 is refused: whether a lock is free is known to others, so that
-   * a try without waiting could not succeed.
+   * The maximum time to wait. Must be above 0: acquiring a lock requires an answer from other members, so a call that
+   * does not wait could never succeed. Default: no limit.
    */
   readonly timeoutMs?: number | undefined;
-  /** Aborted: the wait ends. It does not touch a grant that has been given. */
+  /** Aborting it ends the wait. This does not affect a grant that the call has already returned. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A lock that is held. `await using` releases it. */
+/** A lock that this member holds. `await using` releases it. */
 export interface Grant extends Tenure, AsyncDisposable {
+  /** The name of the lock or semaphore. */
   readonly name: string;
-  /** Gives the lock back, this grant and no other. Twice is once; after a loss it does nothing. */
+  /** Releases this grant. Calling it again, or after the lock was lost, has no effect. */
   release(): Promise<void>;
 }

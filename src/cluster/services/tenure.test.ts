@@ -18,14 +18,14 @@ function tenure(onOverdue: () => void = () => {}): OwnTenure {
   return new OwnTenure({ platform: realPlatform, token: 7, what: "the lock", onOverdue });
 }
 
-/** The process stands still: its clock goes on, and no timer can fire meanwhile. */
+/** Pauses the process: its clock advances, but no timer fires. */
 function stall(ms: number): void {
   const now = performance.now.bind(performance);
   vi.spyOn(performance, "now").mockImplementation(() => now() + ms);
 }
 
 describe("a tenure", () => {
-  test("lasts until it is ended, and then for good", () => {
+  test("lasts until it is ended, and then stays ended", () => {
     const held = tenure();
     expect(held).toMatchObject({ token: 7, isHeld: true, deadline: null });
     held.end(new CoordinationError("released", "released", "given back"));
@@ -34,7 +34,7 @@ describe("a tenure", () => {
     expect(held.signal.reason).toMatchObject({ code: "released", phase: "released" });
   });
 
-  test("is lost at its deadline, though the algorithm has said nothing", async () => {
+  test("is lost at its deadline, even without an event of the algorithm", async () => {
     const onOverdue = vi.fn();
     const held = tenure(onOverdue);
     held.confirm(performance.now() + 20);
@@ -43,7 +43,7 @@ describe("a tenure", () => {
     expect(onOverdue).toHaveBeenCalledTimes(1);
   });
 
-  test("lasts longer each time that it is confirmed, and no shorter", () => {
+  test("lasts longer with each confirmation, and never shorter", () => {
     vi.useFakeTimers();
     const held = tenure();
     const told: number[] = [];
@@ -55,12 +55,12 @@ describe("a tenure", () => {
     forget();
     held.confirm(now + 60_000);
     expect(told.map(Math.round)).toEqual([300, 900]);
-    vi.advanceTimersByTime(1_000); // The timers of the first two deadlines have run out.
+    vi.advanceTimersByTime(1_000); // The timers of the first two deadlines have fired.
     expect(held.isHeld).toBe(true);
     held.lose();
   });
 
-  test("tells each listener of its deadline, whatever another throws, which is an uncaught error as with those of its signal", async () => {
+  test("calls each listener of its deadline, though another throws, which is an uncaught error as with listeners of its signal", async () => {
     const held = tenure();
     const told: string[] = [];
     const faults = await uncaughtDuring(() => {
@@ -85,7 +85,7 @@ describe("a tenure", () => {
     expect(faults).toEqual([of("first"), of("second"), of("first"), of("second"), of("signal")]);
   });
 
-  test("ended by a listener of its deadline tells no other listener", () => {
+  test("ended by a listener of its deadline calls no other listener", () => {
     const held = tenure();
     const told: string[] = [];
     held.onDeadline(() => held.lose());
@@ -94,7 +94,7 @@ describe("a tenure", () => {
     expect(told).toEqual([]);
   });
 
-  test("is not confirmed any more once it is over, nor by what has run out already", () => {
+  test("is not confirmed once it is over, nor by an expired confirmation", () => {
     const held = tenure();
     held.confirm(null);
     held.confirm(performance.now() + 1_000);
@@ -117,7 +117,7 @@ describe("a tenure", () => {
         }
       },
     ],
-  ])("that ran out while the process stood still says so to the first who asks, by %s", (_name, ask) => {
+  ])("that expired while the process was paused is lost for the first reader, by %s", (_name, ask) => {
     const held = tenure();
     held.confirm(performance.now() + 60_000);
     expect(ask(held)).toBe(true);
@@ -126,7 +126,7 @@ describe("a tenure", () => {
     expect(held.signal.reason).toMatchObject(lost);
   });
 
-  test("is not brought back by a confirmation that is told after a pause", () => {
+  test("is not revived by a confirmation that arrives after a pause", () => {
     const held = tenure();
     held.confirm(performance.now() + 60_000);
     stall(60_001);
@@ -134,7 +134,7 @@ describe("a tenure", () => {
     expect(held.isHeld).toBe(false);
   });
 
-  test("is lost when the machine has slept: the system's clock went on", () => {
+  test("is lost when the machine has slept: the system's clock advanced", () => {
     const held = tenure();
     held.confirm(performance.now() + 1_000);
     const now = Date.now();
@@ -142,7 +142,7 @@ describe("a tenure", () => {
     expect(held.isHeld).toBe(false);
   });
 
-  test("aborts what was begun with its signal", async () => {
+  test("aborts operations begun with its signal", async () => {
     const held = tenure();
     held.confirm(performance.now() + 20);
     await expect(sleep(60_000, undefined, { signal: held.signal })).rejects.toMatchObject({
@@ -152,13 +152,13 @@ describe("a tenure", () => {
   });
 });
 
-test("any number may listen to a signal that was handed out", async () => {
-  listeners.allowMany = (many) => setMaxListeners(0, many); // As join() and connect() do.
+test("a signal may have any number of listeners", async () => {
+  listeners.allowMany = (many) => setMaxListeners(0, many); // Like join() and connect().
   const warned = vi.fn();
   process.on("warning", warned);
   const { signal } = tenure();
   for (let i = 0; i < 50; i++) signal.addEventListener("abort", () => {});
-  await sleep(0); // Warnings are told in the next turn.
+  await sleep(0); // Warnings are emitted in the next turn.
   process.off("warning", warned);
   expect(warned).not.toHaveBeenCalled();
 });

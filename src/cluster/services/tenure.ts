@@ -1,7 +1,8 @@
 /**
- * How long something that was won is certain. The algorithm says when it is lost; that may be late, as this process may
- * have stood still. So the last confirmed deadline is looked at as well: by a timer, and by every question whether the
- * tenure still holds, before anything else that waited for the process to go on.
+ * How long something that was acquired is certainly held. The algorithm reports a loss, but the report may be late,
+ * since this process may have been paused. The last confirmed deadline is therefore checked too, both by a timer and on
+ * each read of `isHeld` or `signal.aborted`. Code that runs after a pause but before the timer fires thus detects the
+ * loss.
  */
 import { callBack } from "../../runtime/callers-fault.ts";
 import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
@@ -14,21 +15,22 @@ import { controllerForMany } from "./on-abort.ts";
 export interface TenureOptions {
   readonly platform: Pick<Platform, "clock" | "timers">;
   readonly token: number;
-  /** In an error's words, such as `the lock "invoice-42"`. */
+  /** The name in error messages, such as `the lock "invoice-42"`. */
   readonly what: string;
-  /** Called once if the deadline passes before anybody else has ended the tenure. */
+  /** Called once if the deadline passes before the tenure has ended for another reason. */
   readonly onOverdue: () => void;
-  /** Called once, when it has ended. */
+  /** Called once when the tenure has ended. */
   readonly onEnd?: (reason: CoordinationError) => void;
 }
 
+/** Something that this process holds until its deadline passes or it is lost. */
 export class OwnTenure implements Tenure {
   readonly token: number;
   readonly #options: TenureOptions;
   readonly #controller = controllerForMany();
   readonly #listeners = new Set<(deadline: number) => void>();
   #deadline: number | null = null;
-  /** The same on the scale of the system's clock, which goes on while a machine sleeps. */
+  /** The deadline on the system's clock, which keeps running while a machine sleeps. */
   #wallDeadline = 0;
   #timer: Timer | null = null;
 
@@ -43,7 +45,7 @@ export class OwnTenure implements Tenure {
   }
 
   get isHeld(): boolean {
-    return !this.signal.aborted; // Which asks the clock first.
+    return !this.signal.aborted; // The getter of `aborted` reads the clock first.
   }
 
   get deadline(): number | null {
@@ -57,7 +59,7 @@ export class OwnTenure implements Tenure {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** The algorithm has confirmed it up to `deadline`; null: it has run out already. */
+  /** Called when the algorithm has confirmed the tenure until `deadline`. Null means that the tenure has expired. */
   confirm(deadline: number | null): void {
     this.#loseIfOverdue();
     if (this.#controller.signal.aborted) return;
@@ -71,7 +73,7 @@ export class OwnTenure implements Tenure {
     for (const listener of [...this.#listeners]) if (this.#listeners.has(listener)) callBack(listener, deadline);
   }
 
-  /** Ends it, for the reason given. Later ends change nothing. */
+  /** Ends the tenure with the given reason. Later calls have no effect. */
   end(reason: CoordinationError): void {
     this.#options.platform.timers.cancel(this.#timer);
     this.#timer = null;
@@ -81,7 +83,7 @@ export class OwnTenure implements Tenure {
     this.#options.onEnd?.(reason);
   }
 
-  lose(why = "it could not be confirmed in time, or another has it"): void {
+  lose(why = "it could not be confirmed in time, or another member has it"): void {
     const text = `${this.#options.what} is lost: ${why}`;
     this.end(new CoordinationError("grant-lost", "lost", text));
   }
@@ -92,7 +94,7 @@ export class OwnTenure implements Tenure {
     this.#timer = timers.after(Math.min(waitMs, MAX_WAIT_MS), () => {
       this.#timer = null;
       this.#loseIfOverdue();
-      if (!this.#controller.signal.aborted) this.#watch(); // It has been confirmed further meanwhile.
+      if (!this.#controller.signal.aborted) this.#watch(); // The deadline has been extended in the meantime.
     });
   }
 
@@ -108,7 +110,7 @@ export class OwnTenure implements Tenure {
   }
 }
 
-/** Whether the tenure ended because this process wished it. */
+/** Whether this process ended the tenure on purpose. */
 export const isGivenUp = ({ code }: CoordinationError): boolean => GIVEN_UP.includes(code);
 const GIVEN_UP = ["released", "lead-aborted", "member-left"];
 
@@ -117,8 +119,8 @@ const abortedOf = Object.getOwnPropertyDescriptor(prototype, "aborted")?.get as 
 const hasAborted = (signal: AbortSignal): boolean => abortedOf.call(signal);
 
 /**
- * A signal that asks before it answers. After a pause, whatever had arrived meanwhile may run before the timer that
- * would abort it does, and must not be told that all is well.
+ * Makes a signal check the deadline whenever `aborted` is read. After a pause, pending events may run before the timer
+ * that would abort the signal, and they must not see a stale value.
  */
 function askFirst(signal: AbortSignal, ask: () => void): void {
   const asking = (): boolean => {

@@ -1,7 +1,7 @@
 /**
- * Founds a cluster from a snapshot: makes a folder for each of its members, which know each other's journals from the start. As these
- * are new, no member of the old cluster is let in (`lost-journal`), and none lets one of these in. Where members have other ids, the
- * lists differ as well.
+ * Creates a new cluster from a snapshot, with a folder for each member. The members know each other's journals from the
+ * start. The journals are new, so members of the old and the new cluster refuse each other (`lost-journal`). If the
+ * member ids differ, so do the member lists.
  */
 import { rm } from "node:fs/promises";
 import { type EnvironmentError, UsageError } from "../../core/errors.ts";
@@ -19,11 +19,12 @@ import { realPlatform } from "../../runtime/platform/real.ts";
 import { requireEmpty } from "../kept-journal.ts";
 import type { Snapshot } from "./snapshot-file.ts";
 
+/** The cluster to create. */
 export interface NewCluster {
   readonly cluster: string;
-  /** Names of their journals, by member. */
+  /** The names of the members' journals, keyed by member. */
   readonly journals: ReadonlyMap<NodeId, string>;
-  /** From which on it counts. */
+  /** The first revision of the new cluster. */
   readonly revision: number;
   readonly records: readonly Raft["record"][];
 }
@@ -43,7 +44,7 @@ export function newCluster(
   };
 }
 
-/** @throws UsageError `folder-in-use` if there is a journal; EnvironmentError where the disk refuses */
+/** @throws UsageError `folder-in-use` if the folder contains a journal; EnvironmentError if the disk fails */
 export async function makeFolder(
   platform: Platform,
   { cluster, journals, records }: NewCluster,
@@ -60,7 +61,7 @@ export async function makeFolder(
   });
   try {
     if (journal.has("group"))
-      throw new UsageError("folder-in-use", `expected ${folder} to hold no journal, and it does`);
+      throw new UsageError("folder-in-use", `expected ${folder} to contain no journal, but it does`);
     const members = [...journals.keys()].sort((a, b) => a - b);
     const others = [...journals].flatMap(([node, name]) => (node === id ? [] : [{ node, journal: name }]));
     const own = { journal: journals.get(id) as string, members, others };
@@ -74,6 +75,7 @@ export async function makeFolder(
   if (failure !== undefined) throw failure;
 }
 
+/** The settings for a restored cluster. */
 export interface Restoration {
   readonly cluster: string;
   readonly members: readonly NodeId[];
@@ -81,7 +83,10 @@ export interface Restoration {
   readonly log: Pick<Log, "warn">;
 }
 
-/** All of its folders, or none. @throws UsageError, EnvironmentError */
+/**
+ * Creates all of the cluster's folders, or none.
+ * @throws UsageError, EnvironmentError
+ */
 export async function restoreCluster(snapshot: Snapshot, { folderOf, log, ...of }: Restoration): Promise<NewCluster> {
   for (const id of of.members) requireEmpty(folderOf(id));
   const made = newCluster(snapshot, of, realPlatform);

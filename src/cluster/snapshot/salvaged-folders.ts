@@ -1,4 +1,4 @@
-/** A snapshot out of the folders of members that are left, where no majority is. */
+/** Creates a snapshot from the remaining members' folders when no majority is left. */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "../../core/errors.ts";
@@ -13,17 +13,19 @@ import { type SnapshotHeader, snapshotFile } from "./snapshot-file.ts";
 
 const CODE = "cannot-save";
 
+/** The snapshot, and how current it is. */
 export interface SalvagedSnapshot {
   readonly header: SnapshotHeader;
-  /** The bytes of the file. */
+  /** The bytes of the snapshot file. */
   readonly bytes: AsyncIterable<Uint8Array>;
-  /** Whether the folders are of so many members that nothing acknowledged is missing. */
+  /** Whether there are enough folders to rule out a missing acknowledged change. */
   readonly isComplete: boolean;
 }
 
 /**
- * What the folder knows whose log is the longest. Of a cluster that runs a second one would be made, so a folder that is in use is
- * refused. @throws UsageError, EnvironmentError
+ * Saves the state from the folder with the most up-to-date log. Refuses a folder that is in use, because restoring from
+ * a running cluster would create a second one.
+ * @throws UsageError, EnvironmentError
  */
 export async function salvageFolders(folders: readonly string[]): Promise<SalvagedSnapshot> {
   for (const folder of folders) await requireUnclaimed(folder);
@@ -47,15 +49,17 @@ export async function salvageFolders(folders: readonly string[]): Promise<Salvag
 
 function salvagedFrom({ id, folder, group, slots }: KeptJournal): Salvaged {
   const records = (slots.get("service/log")?.records ?? []).map((record) => unwrapped(record as never));
-  if (records.length === 0)
-    throw new UsageError(CODE, `expected ${folder} to hold something of what members share, and it does not`);
+  if (records.length === 0) throw new UsageError(CODE, `expected ${folder} to contain shared state, but it does not`);
   const founders = group.members.length === 0 ? [id] : group.members;
   return salvaged(founders, records as unknown as Raft["record"][]);
 }
 
 function requireOneCluster(kept: readonly KeptJournal[]): void {
   const refuse = (a: KeptJournal, b: KeptJournal): never => {
-    throw new UsageError(CODE, `expected folders of one cluster, and those in ${a.folder} and ${b.folder} are of two`);
+    throw new UsageError(
+      CODE,
+      `expected folders of one cluster, but ${a.folder} and ${b.folder} belong to different clusters`,
+    );
   };
   for (const [at, a] of kept.entries())
     for (const b of kept.slice(at + 1)) {
@@ -65,7 +69,7 @@ function requireOneCluster(kept: readonly KeptJournal[]): void {
     }
 }
 
-/** Or has never met it. */
+/** Whether the first journal records the second member's current journal, or none for that member. */
 function knows({ group }: KeptJournal, { id, group: its }: KeptJournal): boolean {
   const remembered = group.others.find(({ node }) => node === id)?.journal;
   return remembered === undefined || remembered === its.journal;

@@ -1,6 +1,6 @@
 /**
- * A snapshot of what a cluster shares, as a file: a line that says what it is, the lines of `coordination-service/snapshot.ts`, and a
- * digest of all that. It is written and read a piece at a time.
+ * A snapshot of a cluster's shared state, as a file: a header line, the lines of `coordination-service/snapshot.ts`,
+ * and a digest of all of them. It is written and read in parts.
  *
  *     {"format":"coterie-snapshot","version":1,"cluster":"demo","member":2,"at":1795450000000,"revision":1207,"salvaged":null}
  *     {"digest":2166136261,"data":{"version":1,"revision":1207,…}}
@@ -28,23 +28,23 @@ const FORMAT = "coterie-snapshot";
 const VERSION = 1;
 const MAX_HEADER_BYTES = 65_536;
 
-/** Of the first line. */
+/** The content of the first line. */
 export interface SnapshotHeader {
   readonly cluster: string;
-  /** Whose replica it is. */
+  /** The member whose replica was saved. */
   readonly member: NodeId;
-  /** When it was so, in milliseconds since 1970. */
+  /** When the state was current, in milliseconds since the Unix epoch. */
   readonly at: number;
   readonly revision: number;
-  /** Null: of a cluster that ran, and linearizable. */
+  /** How the snapshot was salvaged. Null if it was saved from a running cluster and is therefore linearizable. */
   readonly salvaged: Salvage | null;
 }
 
 interface Salvage {
-  /** The members whose folders were there, and those that voted. */
+  /** The members whose folders were available, and the voters. */
   readonly folders: readonly NodeId[];
   readonly voters: readonly NodeId[];
-  /** Entries at the end of the log that may not have been committed. */
+  /** How many entries at the end of the log may not have been committed. */
   readonly uncertain: number;
 }
 
@@ -59,12 +59,17 @@ const headerShape = struct<SnapshotHeader & { format: string; version: number }>
   salvaged: nullable(struct<Salvage>({ folders: ids, voters: ids, uncertain: natural })),
 });
 
+/** The content of a snapshot file. */
 export interface Snapshot {
   readonly header: SnapshotHeader;
   readonly data: Data;
 }
 
-/** The bytes of the file; can be iterated more than once. @param data must not be changed. @param pause awaited between two parts */
+/**
+ * Returns the bytes of the file as an iterable that can be read more than once.
+ * @param data must not change
+ * @param pause awaited between two parts
+ */
 export const snapshotFile = (
   header: SnapshotHeader,
   data: Data,
@@ -90,7 +95,11 @@ export const snapshotFile = (
 const digestLine = (digest: string): string => `sha256 ${digest}\n`;
 const DIGEST_BYTES = digestLine("0".repeat(64)).length;
 
-/** @param name for errors. @throws UsageError `bad-snapshot` for what is none, is cut off, was altered, or is of a later release */
+/**
+ * @param name the snapshot's name in errors
+ * @throws UsageError `bad-snapshot` if the data is not a snapshot, is truncated, was modified, or comes from a later
+ *   release
+ */
 export async function readSnapshot(
   bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   name: string,
@@ -105,7 +114,7 @@ export async function readSnapshot(
   let begun = "";
   let held: Uint8Array = new Uint8Array(0);
   let wrong: string | null = null;
-  /** Errors in the lines are reported only if the digest is correct. */
+  /** Reads the lines. Errors in the lines are reported only if the digest is correct. */
   const read = (text: string): void => {
     try {
       readText(reading, text);
@@ -131,30 +140,27 @@ export async function readSnapshot(
   }
   header ??= headerIn(begun.split("\n")[0] as string, refuse);
   const digest = Buffer.from(held).toString("latin1");
-  if (!/^sha256 [0-9a-f]{64}\n$/.test(digest)) return refuse("and its end is missing: it was cut off");
-  if (digest !== digestLine(hash.digest("hex"))) return refuse("and it was altered: its digest is another");
-  if (reading.rest !== "") wrong ??= "its last line has no end";
+  if (!/^sha256 [0-9a-f]{64}\n$/.test(digest)) return refuse("but its end is missing");
+  if (digest !== digestLine(hash.digest("hex"))) return refuse("but it was altered: its digest differs");
+  if (reading.rest !== "") wrong ??= "its last line is incomplete";
   wrong ??= dataProblem(reading.data);
-  if (wrong !== null) return refuse(`and it is none: ${wrong}`);
+  if (wrong !== null) return refuse(`but it is invalid: ${wrong}`);
   endReading(reading);
-  if (header.revision !== reading.data.revision) return refuse("and its two revisions differ");
+  if (header.revision !== reading.data.revision) return refuse("but its two revisions differ");
   return { header, data: reading.data };
 }
 
-/** Of the first line. */
 function headerIn(line: string, refuse: (why: string) => never): SnapshotHeader {
   const first = parsed(line);
   const { format, version, ...header } = (first ?? {}) as SnapshotHeader & { format?: unknown; version?: unknown };
-  if (format !== FORMAT) return refuse("and it does not begin as one does");
+  if (format !== FORMAT) return refuse("but it has no snapshot header");
   if (version !== VERSION)
-    return refuse(
-      `of version ${VERSION} of the format, and it is of version ${version}: use the release that wrote it`,
-    );
+    return refuse(`in format version ${VERSION}, got version ${version}: use the release that wrote it`);
   const wrong = problem(headerShape, first, "the first line");
-  return wrong === null ? header : refuse(`and it is none: ${wrong}`);
+  return wrong === null ? header : refuse(`but it is invalid: ${wrong}`);
 }
 
-/** @throws UsageError as `readSnapshot` does, and for a file that cannot be read */
+/** @throws UsageError as for `readSnapshot`, and if the file cannot be read */
 export async function readSnapshotFile(path: string): Promise<Snapshot> {
   try {
     return await readSnapshot(createReadStream(path, { highWaterMark: 1_048_576 }), path);

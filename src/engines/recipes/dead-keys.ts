@@ -1,6 +1,6 @@
 /**
- * Keys that went with a session which has ended stay in the engine until somebody takes them away: who watches their map, who meets
- * them in a range, or the process that leased them as it leaves. Nobody is shown them meanwhile.
+ * Removes keys whose session has ended. The engine keeps such a key until it is removed by a process that watches its
+ * map, one that finds it in a range, or the one that leased it, when that process leaves. Until then, reads skip it.
  */
 
 import type { Platform } from "../../runtime/platform/platform.ts";
@@ -9,14 +9,18 @@ import { behind, isForeseen, nextKey, type Store, type StoreEntry, type Write } 
 import { isKept, isLeaseKey, keptValue, leasedKey, leaseKey, mapPrefix } from "./keyspace.ts";
 import { fewAtOnce } from "./pacing.ts";
 
-/** Leases of one map that are looked at in one round; the next one takes those behind. */
+/** How many of a map's leases are examined in one round. The next round continues where this one ended. */
 const LEASES_AT_ONCE = 1_000;
-/** Keys that one change takes away, where the engine takes so many. */
+/** How many keys are removed in one commit, if the engine accepts that many. */
 const CLEARED_AT_ONCE = 32;
-/** Keys of its own that a process takes away as it leaves, and for how long it does. Others are left to those who meet them. */
+/**
+ * The maximum number of its own keys that a leaving process removes, and the time limit for this. Other processes
+ * remove the rest when they find it.
+ */
 const MAX_OWN = 1_000;
 const LEAVING_MS = 1_000;
 
+/** Finds and removes keys of ended sessions. */
 export class DeadKeys {
   readonly #store: Store;
   readonly #timers: Platform["timers"];
@@ -28,7 +32,7 @@ export class DeadKeys {
     this.#timers = timers;
   }
 
-  /** What this process writes, before it is. */
+  /** Call this before writes are committed. */
   note(writes: readonly Write[]): void {
     for (const { key, value } of writes) {
       if (value === null) this.#own.delete(key);
@@ -37,8 +41,9 @@ export class DeadKeys {
   }
 
   /**
-   * One round over the leases of a map. A failure is left to the next time.
-   * @param from where the last round has ended; null: at the first lease. @returns the same for the next one.
+   * Examines some of a map's leases. After a failure, the next round retries.
+   * @param from where the last round ended, or null to start with the first lease
+   * @returns where this round ended, to be passed as `from` in the next round
    */
   async sweep(map: string, from: string | null): Promise<string | null> {
     const store = this.#store;
@@ -50,7 +55,7 @@ export class DeadKeys {
       if (living.has(Number(lease.value))) continue;
       const key = leasedKey(lease.key);
       const entry = await store.get(key);
-      // What others have put there stays.
+      // A key that has been replaced by another session or writer is not removed.
       const isItsOwn = entry !== null && isKept(entry) && keptValue(entry).session === Number(lease.value);
       const gone: Write[] = [{ key: lease.key, value: null }, ...(isItsOwn ? [{ key, value: null }] : [])];
       const checks = [
@@ -64,8 +69,9 @@ export class DeadKeys {
   }
 
   /**
-   * Takes away keys whose sessions have ended, as they were read; those that were written since stay. A lease is written with its key,
-   * so where the key is as it was read, so is its lease. A failure is left to the next who meets them.
+   * Removes keys whose sessions have ended, unless they have been written since they were read. A lease is written
+   * together with its key, so if the key is unchanged, its lease is, too. After a failure, the next process that finds
+   * them retries.
    */
   async clear(entries: readonly StoreEntry[]): Promise<void> {
     if (entries.length === 0 || this.#isClearing) return;
@@ -84,7 +90,7 @@ export class DeadKeys {
     }
   }
 
-  /** What this process has leased, once its session has ended. */
+  /** Removes the keys that this process leased. Call this once its session has ended. */
   async leave(): Promise<void> {
     if (this.#own.size === 0) return;
     await Promise.race([this.#clearOwn(), sleep(this.#timers, LEAVING_MS, { ref: false })]);

@@ -1,4 +1,6 @@
-/** Maps that are watched in this process: their changes are asked for when the engine hints at one, and every now and then. */
+/**
+ * The maps that this process watches. It reads changes to them after each hint from the engine, and also periodically.
+ */
 import type { Answer, ServiceEvent } from "../../protocols/service/coordination-service/operations.ts";
 import { isForeseen, type Store } from "../store.ts";
 import type { DeadKeys } from "./dead-keys.ts";
@@ -10,19 +12,20 @@ export interface FollowedMapsOptions {
   readonly store: Store;
   readonly keys: Keys;
   readonly dead: DeadKeys;
-  /** `restored`: there may have been changes that are not remembered. */
+  /** Reports an event. `restored` means that some changes may have been dropped before they could be reported. */
   tell(event: ServiceEvent | { readonly type: "restored"; readonly revision: number }): void;
 }
 
 interface Followed {
   times: number;
-  /** Changes up to here have been told; null before anybody has said from where on. */
+  /** Changes up to this revision have been reported. Null before the first call to `changes()`. */
   after: number | null;
   beginning: Promise<void> | null;
-  /** Where the next round over its leases begins; null: at the first one. */
+  /** The lease at which the next round begins. Null: the first one. */
   sweepFrom: string | null;
 }
 
+/** Reports changes to watched maps in order. */
 export class FollowedMaps {
   readonly #options: FollowedMapsOptions;
   readonly #followed = new Map<string, Followed>();
@@ -48,7 +51,10 @@ export class FollowedMaps {
     };
   }
 
-  /** Who asks goes on with what is told behind the answer: so from where on that is is known before it is asked. */
+  /**
+   * Reads the changes after a revision. From then on, the caller relies on reported changes. The revision that reported
+   * changes start from is therefore determined before the map is read, so that none are missed.
+   */
   async changes(map: string, after: number): Promise<{ revision: number; answer: Answer & { type: "changes" } }> {
     const followed = this.#followed.get(map);
     if (followed !== undefined && followed.after === null) {
@@ -66,7 +72,10 @@ export class FollowedMaps {
     }
   }
 
-  /** The engine was restored: each map begins with the next watch, as watches that there were have ended. */
+  /**
+   * Call this when the engine was restored. All watches have ended by then, and each map starts over with its next
+   * watch.
+   */
   restart(): void {
     for (const followed of this.#followed.values()) {
       followed.after = null;
@@ -74,7 +83,7 @@ export class FollowedMaps {
     }
   }
 
-  /** A failure is left to the next look. */
+  /** Reports changes to the followed maps. After a failure, the next round retries. */
   async look(): Promise<void> {
     await fewAtOnce([...this.#followed], ([map, followed]) => this.#lookAt(map, followed));
   }
@@ -92,13 +101,13 @@ export class FollowedMaps {
     const { store, tell } = this.#options;
     const prefix = mapPrefix(map);
     const found = await store.changes(prefix, after);
-    if (followed.after !== after) return; // The engine was restored meanwhile.
+    if (followed.after !== after) return; // The engine was restored in the meantime.
     followed.after = found === null ? null : found.revision;
     if (found === null) return tell({ type: "restored", revision: 0 });
     try {
       for (const change of found.changes) tell({ type: "changed", ...shownChange(map, prefix, change) });
     } catch (error) {
-      // What others have put there ends each watch of the map: they ask for it, and are told so.
+      // Another program wrote to the map. Each of the map's watches will read it, get the error and end.
       followed.after = null;
       tell({ type: "restored", revision: 0 });
       throw error;

@@ -1,15 +1,17 @@
 /**
- * Detects that the engine was restored to an earlier state, such as from a backup or on a replica that was behind, and keeps tokens
- * growing across restores.
+ * Detects that the engine was restored to an earlier state, for example from a backup or by failing over to a replica
+ * that lagged behind, and ensures that tokens keep growing across restores.
  *
- * - Revisions grow. So an answer with a lower revision than one that was known when the call was sent comes from an earlier state.
- * - Others may write more than was lost before this process gets such an answer. So the first process that detects a restore gives
- *   the history another id in the engine, under `HISTORY_KEY`, before it changes anything else. All processes compare it with the id
- *   that they know.
- * - A token is a revision plus an offset, which is stored with the id. A grant raises the offset if its token would be more than
- *   `BEHIND_MS` behind the wall clock in microseconds. After a restore the engine has an older offset, and time has passed: so the
- *   tokens of a process that has seen nothing of the lost state are higher than the lost ones as well. Every change of a lock checks
- *   that the id and the offset are the ones it was computed with.
+ * - Revisions only grow. If an answer has a lower revision than one that was already known when the call was sent, the
+ *   answer therefore comes from an earlier state.
+ * - Before this process gets such an answer, other processes may write more than was lost. The first process that
+ *   detects a restore therefore changes the history's id in the engine, under `HISTORY_KEY`, before making any other
+ *   change. All processes compare this id with the one that they know.
+ * - A token is a revision plus an offset, which is stored with the id. A grant raises the offset if its token would
+ *   otherwise be more than `BEHIND_MS` behind the wall clock in microseconds. After a restore, the engine has an older
+ *   offset, but time has passed. Tokens are therefore higher than the lost ones, even in processes that never saw the
+ *   lost state. Every change to a lock checks that the id and the offset have not changed since they were used to
+ *   compute it.
  */
 import type { Platform } from "../../runtime/platform/platform.ts";
 import { type Check, nextKey, type Store, StoreError, type Write } from "../store.ts";
@@ -26,32 +28,33 @@ export interface HistoryOptions {
 }
 
 interface HistoryRecord {
-  /** Of its last change in the engine. */
+  /** The revision at which the record was last changed in the engine. */
   readonly revision: number;
   readonly id: string;
   readonly offset: number;
 }
 
-/** A restore that was detected. Until the next session begins, no lock can be changed. */
+/** A detected restore. No lock can be changed until the next session begins. */
 interface DetectedRestore {
-  /** Another process has changed the id already. */
+  /** Whether a process has already changed the id. */
   readonly isAnnounced: boolean;
 }
 
-/** What a change of a lock does in addition, and the offset of the token that it may grant. */
+/** The additional check and writes for a change to a lock, and the offset for the token that the change may grant. */
 export interface Granting {
   readonly offset: number;
   readonly check: Check;
   readonly writes: readonly Write[];
-  /** It was made, at this revision. */
+  /** Called when the change has been committed, with its revision. */
   done(at: number): void;
 }
 
 const TOKENS_PER_MS = 1_000;
 const BEHIND_MS = 2_000;
 
+/** Tracks how far the engine has advanced. */
 export class History {
-  /** The engine. A call fails if its answer comes from an earlier state. */
+  /** The engine, wrapped so that a call fails if its answer comes from an earlier state. */
   readonly store: Store;
   readonly #options: HistoryOptions;
   /** The highest revision since the last restore. */
@@ -59,7 +62,7 @@ export class History {
   #record: HistoryRecord | null = null;
   #restore: DetectedRestore | null = null;
   #restores = 0;
-  /** No token that was granted before the last restore is higher. */
+  /** No token granted before the last restore is higher than this. */
   #highestToken = 0;
 
   constructor(options: HistoryOptions) {
@@ -67,7 +70,10 @@ export class History {
     this.store = this.#checked(options.store);
   }
 
-  /** For a change that may grant a lock, after `refresh()`. Null: there is no session yet, or none since a restore. */
+  /**
+   * The additions to a change that may grant a lock. Read this after `refresh()`. Null if no session has begun yet, or
+   * none since a restore.
+   */
   get granting(): Granting | null {
     const record = this.#record;
     if (record === null || this.#restore !== null) return null;
@@ -85,12 +91,20 @@ export class History {
     };
   }
 
-  /** Before a change that raises the offset: another process may have done it, or the engine was restored. @throws StoreError */
+  /**
+   * Call this before reading `granting`. If the next grant would raise the offset, this first checks the engine,
+   * because another process may have raised the offset, or the engine may have been restored.
+   * @throws StoreError
+   */
   async refresh(): Promise<void> {
     if (this.#record !== null && this.#isBehind(this.#record)) await this.check();
   }
 
-  /** With each session: announces a restore that this process has detected. @throws StoreError */
+  /**
+   * Reads the record. Creates it if it does not exist, and changes its id if this process has detected a restore that
+   * no process has announced yet. Call this for each session.
+   * @throws StoreError
+   */
   async begin(): Promise<void> {
     const { platform, retrying } = this.#options;
     for (let tries = 0; ; tries++) {
@@ -111,7 +125,10 @@ export class History {
     this.#restore = null;
   }
 
-  /** Compares the engine's state with the one known. @throws StoreError if it was restored, or does not answer. */
+  /**
+   * Checks that the engine was not restored, by comparing its record with the known one.
+   * @throws StoreError if the engine was restored, or if it does not answer
+   */
   async check(): Promise<void> {
     if (this.#restore !== null) throw restored(this.store.name);
     if (this.#record === null) return;
@@ -120,7 +137,7 @@ export class History {
     this.#record = record;
   }
 
-  /** @returns false after a restore */
+  /** @returns false if the engine was restored */
   #compare(record: HistoryRecord | null): boolean {
     const known = this.#record;
     if (known === null) return true;
@@ -146,13 +163,13 @@ export class History {
     return Math.max(offset, Math.max(this.#highestToken, this.#clock()) + 1 - revision);
   }
 
-  /** As a token. A wrong clock must not use up all numbers. */
+  /** Returns the clock's time as a token. It is bounded, so that a wrong clock cannot use up all numbers. */
   #clock(): number {
     const token = Math.floor(this.#options.platform.clock.wall()) * TOKENS_PER_MS;
     return token < MOST_TOKEN ? token : 0;
   }
 
-  /** One range: the record, and the revision of the same moment. */
+  /** Reads the record and the revision atomically, with a single range request. */
   async #read(): Promise<{ readonly revision: number; readonly record: HistoryRecord | null }> {
     const range = { from: HISTORY_KEY, to: nextKey(HISTORY_KEY), limit: 1 };
     const { revision, entries } = await this.store.range(range);
@@ -161,7 +178,10 @@ export class History {
   }
 
   #checked(store: Store): Store {
-    /** @param revisionOf of the engine's state when it answered; null: the answer does not show it */
+    /**
+     * @param revisionOf returns the revision of the engine's state at the time of the answer, or null if this cannot be
+     * determined from the answer
+     */
     const checked = async <T>(answer: Promise<T>, revisionOf: (found: T) => number | null, isChange = false) => {
       const [latest, restores] = [this.#latest, this.#restores];
       const found = await answer;
@@ -204,6 +224,6 @@ function recordIn(value: string): { readonly id: string; readonly offset: number
   try {
     const { id, offset } = JSON.parse(value) as { id: unknown; offset: unknown };
     if (typeof id === "string" && Number.isSafeInteger(offset)) return { id, offset: Math.max(0, offset as number) };
-  } catch {} // As below.
-  return { id: "", offset: 0 }; // Another program wrote it: the next session writes a record.
+  } catch {} // Handled below.
+  return { id: "", offset: 0 }; // Another program wrote the record. The next session replaces it.
 }

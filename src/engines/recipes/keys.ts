@@ -1,6 +1,7 @@
 /**
- * Maps, counters and transactions over an engine. Each change is a compare-and-set on what was read, and its values name their
- * writer: so one whose answer was lost is found to be done, tried again, or reported as unknown, and never done twice.
+ * Maps, counters and transactions on an engine. Each change is a compare-and-set on the values that were read, and each
+ * value names its writer. If the answer to a change is lost, this process therefore either recognizes its own write,
+ * repeats the change, or reports an unknown outcome. It never applies a change twice.
  */
 import { unknownOutcome } from "../../cluster/services/state/refusals.ts";
 import type {
@@ -35,20 +36,20 @@ export interface KeysOptions {
   readonly store: Store;
   readonly retrying: Retrying;
   readonly dead: DeadKeys;
-  /** Names one write; never the same twice. */
+  /** Returns a name for a single write, which has never been used before. */
   writer(): string;
 }
 
-/** What stands under a key. */
+/** The state of a key when it was read. */
 interface Seen {
-  /** In the engine; 0: nothing. */
+  /** The key's revision in the engine, or 0 if the key does not exist. */
   readonly revision: number;
   readonly writer: string | null;
-  /** Null also where its session has ended. */
+  /** The entry. Null if the key does not exist or its session has ended. */
   readonly entry: Stored | null;
 }
 
-/** What is to be done, as seen from what was read. */
+/** The writes required for an operation, and its result, given the values that were read. */
 interface Plan {
   readonly writes: readonly Write[];
   readonly result: Result;
@@ -59,17 +60,20 @@ interface Work {
   plan(seen: ReadonlyMap<string, Seen>, writer: string): Plan;
 }
 
-/** One that has been sent, and of which nobody knows what came. */
+/** A commit whose outcome is unknown. */
 interface Sent {
   readonly seen: ReadonlyMap<string, Seen>;
   readonly result: Result;
 }
 
-/** A range reads on behind keys whose sessions have ended for so many pages, and from the first one again so often where its map has changed. */
+/**
+ * The maximum number of pages that a range reads in order to skip keys of ended sessions, and the maximum number of
+ * times that it starts over because its map has changed.
+ */
 const MAX_PAGES = 10;
 const MAX_TRIES = 5;
 
-/** Entries of a map as of one revision, from the first of the range on. */
+/** The first entries of a range in a map, as of a single revision. */
 interface Page {
   readonly revision: number;
   readonly entries: readonly StoreEntry[];
@@ -77,6 +81,7 @@ interface Page {
   readonly isMore: boolean;
 }
 
+/** Reads and writes keys with the semantics of maps and counters. */
 export class Keys {
   readonly #options: KeysOptions;
 
@@ -84,7 +89,7 @@ export class Keys {
     this.#options = options;
   }
 
-  /** @param session with which leased keys go; null once it need not be done any more. */
+  /** @param session returns the session that leased keys belong to, or null once the caller is no longer waiting */
   async submit(
     operation: KeyOperation | CounterOperation,
     session: () => number | null,
@@ -94,7 +99,8 @@ export class Keys {
     for (let tries = 0; ; tries++) {
       const by = session();
       if (by === null && sent !== null) throw unknownOutcome();
-      if (by === null) return { revision: 0, result: refuse("session-expired", "nobody waits for it any more") };
+      if (by === null)
+        return { revision: 0, result: refuse("session-expired", "the caller is no longer waiting for it") };
       const work = workOf(operation, by);
       this.#requireRoom(work.keys.length);
       const seen = await this.#seen(work.keys);
@@ -124,7 +130,9 @@ export class Keys {
     return { revision: await this.#options.store.revision(), answer: { type: "counted", value } };
   }
 
-  /** What is there still: keys whose sessions have ended are read past, and taken away. */
+  /**
+   * Returns permanent entries and entries of sessions that are alive. Keys of ended sessions are skipped and removed.
+   */
   async range({ map, from, to, limit }: { map: string; from: string; to: string | null; limit: number }) {
     const prefix = mapPrefix(map);
     const last = to === null ? behind(prefix) : prefix + to;
@@ -150,15 +158,18 @@ export class Keys {
   async changes(map: string, after: number) {
     const prefix = mapPrefix(map);
     const found = await this.#options.store.changes(prefix, after);
-    if (found === null) throw refused("compacted", `changes after revision ${after} are not all kept`);
-    // A revision that the engine has not reached is one that a restore has lost.
-    if (found.revision < after) throw refused("compacted", `there is no revision ${after} any more`);
+    if (found === null) throw refused("compacted", `changes after revision ${after} are no longer available`);
+    // After a restore, the engine may not have reached this revision again.
+    if (found.revision < after) throw refused("compacted", `revision ${after} is no longer available`);
     const changes = found.changes.map((change) => shownChange(map, prefix, change));
     const answer: Answer & { type: "changes" } = { type: "changes", changes };
     return { revision: found.revision, answer };
   }
 
-  /** Fewer than are wanted where there are no more, or where the map kept changing, or too many keys are to be read past. */
+  /**
+   * Reads a range without the keys of ended sessions. Returns fewer than `limit` entries at the end of the range, if
+   * the map keeps changing, or if too many keys must be skipped.
+   */
   async #living(prefix: string, range: RangeRequest): Promise<Page> {
     for (let tries = 0; ; tries++) {
       const first = await this.#options.store.range(range);
@@ -170,7 +181,7 @@ export class Keys {
     }
   }
 
-  /** Null: what was read before has changed since. */
+  /** Reads the next page. Returns null if an earlier page has changed in the meantime. */
   async #readOn(prefix: string, { from, to }: RangeRequest, before: Page, limit: number): Promise<Page | null> {
     const { store } = this.#options;
     const { key: last } = before.entries.at(-1) as StoreEntry;
@@ -190,8 +201,8 @@ export class Keys {
   #requireRoom(keys: number): void {
     const { name, maxKeys } = this.#options.store;
     if (keys <= maxKeys) return;
-    const text = `expected at most ${maxKeys} keys to be changed at once, got ${keys}: ${name} takes no more`;
-    throw refused("too-large", `${text}; leased keys take two, one of which is the session's`);
+    const text = `expected at most ${maxKeys} keys to be changed at once, got ${keys}: ${name} does not accept more`;
+    throw refused("too-large", `${text}; a leased key counts twice, because the session's key also changes`);
   }
 
   async #seen(keys: readonly string[]): Promise<ReadonlyMap<string, Seen> | null> {
@@ -218,7 +229,7 @@ export class Keys {
       (entry) => entry !== null,
     );
     const seen = await this.#asSeen(entries.filter(({ key }) => !isLeaseKey(key)));
-    // Of a lease only that it is as it was counts: it is no value.
+    // A lease key has no value, so only its revision matters.
     for (const { key, revision } of entries)
       if (isLeaseKey(key)) seen.set(key, { revision, writer: null, entry: null });
     return new Map(keys.map((key) => [key, seen.get(key) ?? { revision: 0, writer: null, entry: null }]));
@@ -238,17 +249,21 @@ export class Keys {
   }
 }
 
-/** There are more than were read, and fewer there still than are wanted. */
+/** Whether there are more entries although fewer live ones were read than requested. */
 const isShort = ({ entries, seen, isMore }: Page, wanted: number): boolean =>
   isMore && entries.length > 0 && [...seen.values()].filter(({ entry }) => entry !== null).length < wanted;
 
-/** @returns null: as far as can be seen it was not done. @throws CoordinationError `outcome-unknown` if others wrote since. */
+/**
+ * @returns the result of a commit, or null if nothing shows that it was applied
+ * @throws CoordinationError `outcome-unknown` if other writes followed
+ */
 function whatCameOf({ seen: before, result }: Sent, seen: ReadonlyMap<string, Seen>, writer: string) {
   for (const each of seen.values()) if (each.writer === writer) return { revision: each.revision, result };
   for (const [key, { revision }] of seen) if (before.get(key)?.revision !== revision) throw unknownOutcome();
   return null;
 }
 
+/** Converts a change in the engine to a change in a map. */
 export function shownChange(map: string, prefix: string, { key, value, revision }: StoreChange): Change {
   return {
     map,

@@ -1,8 +1,8 @@
 /**
- * All that is known of a lock, as one value of the engine: who holds it, and who waits, in order. What an operation does to it is what
- * it does on the replicated log (`grants.ts`), so a lock of an engine is as fair and refuses the same. What differs is the token: it is
- * an offset (`history.ts`) plus the revision that the engine gives to the change that granted. The revision is not known before the
- * change is made, so such a token is stored as 0, with the offset, until the next change.
+ * The state of a lock, stored as a single value in the engine: its holders and its waiters, in order. Operations use
+ * the same code as the replicated log (`grants.ts`), so locks are just as fair and refuse the same requests. Only the
+ * token differs. It is an offset (`history.ts`) plus the revision of the change that granted it. The revision is not
+ * known before the change, so until the next change such a token is stored as 0, together with the offset.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { list, natural, oneOf, perNode, problem, struct, text } from "../../core/shape.ts";
@@ -18,18 +18,19 @@ import { type Applying, emptyData, type Held, type Lock } from "../../protocols/
 import { enter, lookUp } from "../../protocols/service/coordination-service/table.ts";
 import { refused, type StoreEntry } from "../store.ts";
 
+/** The decoded state of a lock. */
 export interface LockDocument extends Lock {
-  /** Of tokens that are stored as 0. */
+  /** The offset for tokens that are stored as 0. */
   tokenOffset: number;
-  /** Who runs each of the sessions. */
+  /** The member that each session belongs to. */
   members: Record<string, NodeId>;
 }
 
-/** Of holders and waiters of one lock. */
+/** The maximum number of a lock's holders, and of its waiters. */
 const MAX_WAITING = 1_000;
-/** What every engine takes as one value. */
+/** The maximum size of a document. Every engine accepts values of this size. */
 const MAX_DOCUMENT_CHARACTERS = 400_000;
-/** Tokens above it are pending: the change that grants them is being made. */
+/** The highest token. A higher number is a placeholder until the change that grants the token has a revision. */
 export const MOST_TOKEN = 2 ** 52;
 
 const waiterFields = {
@@ -47,7 +48,7 @@ const shape = struct<LockDocument>({
   members: perNode(natural, MAX_WAITING),
 });
 
-/** @throws UsageError for what others have put there: nobody is granted anything by it. */
+/** @throws UsageError if another program wrote the value. In that case, no lock is granted. */
 export function readDocument({ value, revision }: Pick<StoreEntry, "value" | "revision">): LockDocument {
   const document = parsed(value);
   for (const held of document.holders) if (held.token === 0) held.token = document.tokenOffset + revision;
@@ -58,17 +59,17 @@ function parsed(value: string): LockDocument {
   try {
     const read: unknown = JSON.parse(value);
     if (problem(shape, read, "lock") === null) return read as LockDocument;
-  } catch {} // As below.
-  throw refused("bad-operation", "what stands in the place of a lock was not written by Coterie");
+  } catch {} // Handled below.
+  throw refused("bad-operation", "the value of the lock was not written by Coterie");
 }
 
 interface TokenOffsets {
-  /** As the lock was read; it is only used again if there was no token that was stored as 0. */
+  /** The offset when the lock was read. It is retained unless this change stores a token as 0. */
   readonly before: number;
   readonly next: number;
 }
 
-/** @returns null: nobody holds or waits for it any more. */
+/** @returns null if the lock has neither holders nor waiters */
 function written(lock: Lock | null, members: Record<string, NodeId>, offsets: TokenOffsets): string | null {
   if (lock === null) return null;
   const tokenOffset = lock.holders.some(({ token }) => token > MOST_TOKEN) ? offsets.next : offsets.before;
@@ -78,18 +79,20 @@ function written(lock: Lock | null, members: Record<string, NodeId>, offsets: To
   return JSON.stringify({ tokenOffset, ...lock, holders, members: Object.fromEntries(present) });
 }
 
+/** The document after an operation, and the operation's result. */
 export interface DocumentChange {
   readonly value: string | null;
-  /** A token that is granted reads 0. */
+  /** The operation's result. If it contains a granted token, the token is 0. */
   readonly result: Result;
 }
 
-/** Who asks: a session, and who runs it. */
+/** The requesting session, and the member that it belongs to. */
 export interface Asking {
   readonly session: number;
   readonly member: NodeId;
 }
 
+/** Applies an operation to a document. */
 export function applied(
   before: LockDocument | null,
   name: string,
@@ -105,13 +108,13 @@ export function applied(
   if (operation.type === "acquire" && (value?.length ?? 0) > MAX_DOCUMENT_CHARACTERS)
     return {
       value: null,
-      result: refuse("too-many", `those that hold or wait for it take all the room there is`),
+      result: refuse("too-many", `its holders and waiters use all available space`),
     };
   const isNew = result.type === "granted" && result.token > MOST_TOKEN;
   return { value, result: isNew ? { type: "granted", token: 0 } : result };
 }
 
-/** Without the sessions that have ended: those behind them may have their turn. */
+/** Removes ended sessions, and grants the lock to the waiters whose turn it is. */
 export function withoutSessions(
   before: LockDocument,
   name: string,
@@ -123,6 +126,7 @@ export function withoutSessions(
   return written(lookUp(on.data.locks, name), before.members, { before: before.tokenOffset, next: tokenOffset });
 }
 
+/** Returns the holders of the lock. */
 export const holdersIn = (document: LockDocument | null): Holder[] =>
   (document?.holders ?? []).map(({ session, token, mode, permits, note }) => ({
     session,
@@ -133,6 +137,7 @@ export const holdersIn = (document: LockDocument | null): Holder[] =>
     note,
   }));
 
+/** Returns the sessions that hold the lock or are waiting for it. */
 export const sessionsIn = (document: LockDocument): number[] => [
   ...new Set([...document.holders, ...document.waiters].map(({ session }) => session)),
 ];
@@ -147,7 +152,7 @@ function applying(before: LockDocument | null, name: string): Applying {
   return { data, limits: { ...limits }, tell() {} };
 }
 
-/** Only what is said of waiting counts here. */
+/** Limits on grants. Only `maxWaiting` matters here. */
 const limits = {
   maxBytes: 0,
   maxNames: 1,

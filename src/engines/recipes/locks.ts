@@ -1,7 +1,7 @@
 /**
- * Locks, semaphores and elections over an engine: each name is one document, changed by compare-and-set. Who waits looks at it when
- * the engine hints at a change, and every now and then; who waits also strikes out holders and waiters whose sessions have ended, which
- * is how the lock of a process that died comes to the next one.
+ * Locks, semaphores and elections on an engine. Each name has one document, which is changed by compare-and-set. A
+ * waiter reads it after each hint from the engine, and also periodically. The waiter also removes holders and waiters
+ * whose sessions have ended, so that a crashed process's lock passes to the next waiter.
  */
 import {
   type Answer,
@@ -30,25 +30,25 @@ export interface LocksOptions {
   readonly retrying: Retrying;
   isOwn(session: number): boolean;
   tell(event: ServiceEvent): void;
-  /** A lock that this process held is not held by it any more, though it has not given it back. */
+  /** Called when this process has lost a lock that it did not release. */
   lost(): void;
 }
 
-/** How a name stands here. */
+/** This process's knowledge of a name. */
 interface Known {
-  /** What is done to one name is done in the order in which it was asked for. */
+  /** The last operation. Operations on the same name run one after another, in the order of the calls. */
   last: Promise<unknown>;
   underWay: number;
   followers: number;
-  /** Whether this process waits for it. */
+  /** Whether this process is waiting for the name. */
   isWaiting: boolean;
-  /** An answer was lost: what was asked for may come about yet. */
+  /** Whether an answer was lost, so that an operation may still take effect. */
   isUncertain: boolean;
-  /** Its revision when a change failed because something was not as it had been read. */
+  /** The document's revision at the last commit that failed because of a check. */
   conflict: number | null;
-  /** What this process holds, and has not begun to give back. */
+  /** The waits that led to a grant which this process still holds and has not begun to release. */
   readonly own: Set<WaitId>;
-  /** Who held it when it was last looked at, by session and wait. */
+  /** The holders seen most recently, by session and wait. */
   readonly holders: Map<string, { session: number; token: number }>;
 }
 
@@ -57,6 +57,7 @@ interface Read {
   readonly document: LockDocument | null;
 }
 
+/** Acquires and releases grants, and watches other holders. */
 export class Locks {
   readonly #options: LocksOptions;
   readonly #known = new Map<string, Known>();
@@ -75,7 +76,7 @@ export class Locks {
     };
   }
 
-  /** @param asking null once it need not be done any more. */
+  /** @param asking returns the requester, or null once the caller is no longer waiting */
   submit(operation: GrantOperation, asking: () => Asking | null): Promise<{ revision: number; result: Result }> {
     const { name } = operation;
     return this.#inTurn(name, async (known) => {
@@ -99,7 +100,7 @@ export class Locks {
     return { revision, answer: { type: "holders", holders, waiting } };
   }
 
-  /** What is waited for or followed, and what may come about yet. */
+  /** The names that this process is waiting for or following, or for which an operation may still take effect. */
   get watched(): string[] {
     return [...this.#known].flatMap(([name, { followers, isWaiting, isUncertain }]) =>
       followers > 0 || isWaiting || isUncertain ? [name] : [],
@@ -107,8 +108,9 @@ export class Locks {
   }
 
   /**
-   * Compares what this process holds with the engine. Another process may hold it if the engine lost the grant, as in a fail-over to a
-   * replica that was behind, and more has changed since than was lost. A failure is left to the next time.
+   * Checks that the engine still has this process's grants. The engine can lose a grant, for example in a failover to a
+   * lagging replica, and another process can then acquire the lock. The history check no longer detects this once the
+   * revision is higher than before the failover. After a failure, the next check retries.
    */
   async lookAtOwn(): Promise<void> {
     const names = [...this.#known].flatMap(([name, { own }]) => (own.size > 0 ? [name] : []));
@@ -121,7 +123,10 @@ export class Locks {
     }
   }
 
-  /** Tells what has changed, and strikes out those whose sessions have ended. A failure is left to the next look. */
+  /**
+   * Reports changes, and removes holders and waiters whose sessions have ended. After a failure, the next round
+   * retries.
+   */
   async look(names: readonly string[] = this.watched): Promise<void> {
     await fewAtOnce(names, (name) => this.#lookAt(name));
   }
@@ -134,7 +139,7 @@ export class Locks {
     }
   }
 
-  /** What this process waited for or was not sure of went with its session. */
+  /** Discards this process's grants, waits and uncertain operations. Call this when the session has ended. */
   forgetSession(): void {
     for (const [name, known] of this.#known) {
       known.isWaiting = false;
@@ -149,7 +154,8 @@ export class Locks {
     const { name } = operation;
     try {
       const [{ revision, document }] = await Promise.all([this.#read(name), history.refresh()]);
-      if (revision === known.conflict) await history.check(); // Something else was in the way than the lock.
+      // The lock is unchanged, so it was the history check that failed.
+      if (revision === known.conflict) await history.check();
       const { granting } = history;
       if (granting === null) return null;
       const { value, result } = applied(document, name, by, operation, granting.offset);
@@ -207,7 +213,7 @@ export class Locks {
     return { revision: entry.revision, document: readDocument(entry) };
   }
 
-  /** Tells who holds it now and did not, and who did and does not. */
+  /** Reports new holders, and holders that have released or lost the lock. */
   #observe(name: string, document: LockDocument | null): void {
     const known = this.#at(name);
     const { isOwn, tell } = this.#options;
@@ -254,7 +260,7 @@ export class Locks {
     return known;
   }
 
-  /** What is neither followed nor waited for nor held is not kept in mind. */
+  /** Drops the name if this process is neither following it nor waiting for it nor holding it. */
   #forget(name: string): void {
     const known = this.#known.get(name);
     if (known === undefined) return;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { fewAtOnce } from "./pacing.ts";
 
-test("all are looked at, and no more than a few at one time", async () => {
+test("processes all items, and only a few at a time", async () => {
   const all = Array.from({ length: 200 }, (_, at) => at);
   const done: number[] = [];
   let underWay = 0;

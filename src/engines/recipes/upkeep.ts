@@ -1,8 +1,9 @@
 /**
- * One session after the other, each kept alive for as long as the engine says so. How long it is certain is counted by the local
- * clock from before the request was sent that the engine answered, and ends a tenth before the engine may end it, so that clocks that
- * run at different speeds do not matter. What the session holds is over by then, before anybody else can be granted it; a session
- * that was not confirmed in time is given up, and another begun, whatever the engine says of it later.
+ * Keeps a session alive, and begins another when it is lost. Each acknowledged request confirms the session for nine
+ * tenths of its time to live. This time is measured by the local clock, starting before the request was sent; the last
+ * tenth allows for clocks running at different speeds. If the time runs out without another confirmation, this process
+ * loses its locks, before any other process can acquire them. Such a session is abandoned, even if the engine confirms
+ * it later.
  */
 import type { Platform } from "../../runtime/platform/platform.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
@@ -17,23 +18,27 @@ export interface UpkeepOptions {
   readonly ttlMs: number;
   began(session: number): void;
   confirmed(session: number, until: number): void;
-  /** @param why for those who held something, unless it was not confirmed in time */
+  /**
+   * Called when a session was lost.
+   * @param why the reason passed to its holders. Absent if the session expired or was not confirmed in time.
+   */
   lost(session: number, why?: string): void;
-  /** The engine cannot be used any more. */
+  /** Called when the engine has become unusable. */
   failed(error: Error): void;
 }
 
 const CERTAIN = 0.9;
 const KEEP_ALIVES = 3;
 
+/** This process's session. */
 export class Upkeep {
   session: number | null = null;
   until: number | null = null;
-  /** Why the engine could not be asked, when that was last so. */
+  /** The last failed attempt to open or renew a session. */
   lastFailure: StoreError | null = null;
   readonly #options: UpkeepOptions;
   readonly #stopping = new AbortController();
-  /** Aborted when the current session has ended, and when this is stopped. */
+  /** Aborted when the current session has ended, and when `stop` is called. */
   #ended = new AbortController();
 
   constructor(options: UpkeepOptions) {
@@ -44,14 +49,17 @@ export class Upkeep {
     this.#run().catch((error: unknown) => this.#options.failed(error as Error));
   }
 
-  /** Ends the session, as far as the engine can be reached. */
+  /** Ends the session if the engine can be reached. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const session = this.#end();
     if (session !== null) await this.#options.history.store.endSession(session).catch(() => {});
   }
 
-  /** The engine does not know what the session holds any more: it is over at once. @param why for those who held something */
+  /**
+   * Ends the session immediately, because the engine has lost its state.
+   * @param why the reason passed to its holders
+   */
   abandon(why: string): void {
     const session = this.#end();
     if (session !== null) this.#options.lost(session, why);
@@ -102,7 +110,7 @@ export class Upkeep {
     this.#options.confirmed(session, until);
   }
 
-  /** Until it is lost. */
+  /** Keeps the session alive. Returns when it is lost. */
   async #keep(): Promise<void> {
     const { platform, history, retrying, ttlMs } = this.#options;
     const session = this.session as number;
@@ -110,7 +118,7 @@ export class Upkeep {
     let pauseMs = ttlMs / KEEP_ALIVES;
     for (;;) {
       await this.#wait(pauseMs);
-      if (this.session !== session) return; // Stopped or abandoned.
+      if (this.session !== session) return; // The session was stopped or abandoned.
       const sentAt = platform.clock.now();
       if (sentAt >= (this.until ?? 0)) break;
       const isKept = await this.#inTime(this.#unlessUnavailable(this.#keepAlive(session)));
@@ -126,7 +134,10 @@ export class Upkeep {
     void history.store.endSession(session).catch(() => {});
   }
 
-  /** A session of a backup may live, though what it held since is lost. */
+  /**
+   * Renews the session. Throws if the engine was restored, because a session from a backup may be alive although locks
+   * that were acquired after the backup are lost.
+   */
   async #keepAlive(session: number): Promise<boolean> {
     const { history } = this.#options;
     if (!(await history.store.keepAlive(session))) return false;
@@ -134,7 +145,7 @@ export class Upkeep {
     return true;
   }
 
-  /** Not longer than the session is certain. */
+  /** Waits for `ms`, or until the time for which the session is confirmed ends. */
   #wait(ms: number, signal: AbortSignal = this.#ended.signal): Promise<void> {
     const { clock, timers } = this.#options.platform;
     const leftMs = (this.until ?? 0) - clock.now();
@@ -147,7 +158,9 @@ export class Upkeep {
     try {
       return await Promise.race([answer, this.#wait(Number.POSITIVE_INFINITY, signal).then(() => null)]);
     } finally {
-      answered.abort(); // Many may fail before the session is over, and none is to wait for that any more.
+      // End the wait. Otherwise each of the many attempts that may fail before the session expires would leave a timer
+      // behind.
+      answered.abort();
     }
   }
 

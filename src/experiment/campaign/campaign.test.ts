@@ -26,7 +26,7 @@ async function resultsOf(campaign: Campaign): Promise<ChunkResult[]> {
   return results.map((result) => result as ChunkResult);
 }
 
-test("every seed is in one chunk, and the last chunk has what is left", () => {
+test("puts every seed into one chunk, with the remainder in the last one", () => {
   const campaign = small(15);
   const seeds = chunksOf(campaign).map((chunk) => [chunk.experiment, seedsOf(campaign, chunk)]);
   expect(seeds.slice(0, 3)).toEqual([
@@ -37,7 +37,7 @@ test("every seed is in one chunk, and the last chunk has what is left", () => {
   expect(seeds).toHaveLength(6);
 });
 
-test("the summary is the same in whichever order results come", async () => {
+test("makes the same summary for every order of results", async () => {
   const campaign = small(7);
   const results = await resultsOf(campaign);
   const summaries = [results, results.toReversed()].map((each) =>
@@ -47,7 +47,7 @@ test("the summary is the same in whichever order results come", async () => {
   expect(JSON.parse(summaries[0] as string)).toMatchObject({ campaign: "small", runs: 80 });
 });
 
-test("a run depends on its seed, not on the chunk that it is in", async () => {
+test("a run depends on its seed, not on its chunk", async () => {
   const failuresWith = async (chunk: number) => {
     const campaign = small(chunk);
     const summaries = experimentSummaries(campaign, await resultsOf(campaign));
@@ -58,26 +58,26 @@ test("a run depends on its seed, not on the chunk that it is in", async () => {
   expect(await failuresWith(40)).toEqual(alone);
 });
 
-test("the smallest failing run is kept, and shrunk to a run that breaks the same", async () => {
+test("keeps the smallest failing run and shrinks it to a run that violates the same property", async () => {
   const campaign = small(40);
   const [walked, simulated] = experimentSummaries(campaign, await resultsOf(campaign));
   for (const [at, summary] of [walked, simulated].entries()) {
     const failure = summary?.failures[0];
     const kept = smallestRun(campaign.experiments[at] as never, failure?.smallest.seed ?? -1, failure?.what ?? "");
     expect(kept?.shrunkTo).toBeLessThanOrEqual(kept?.moves ?? 0);
-    if (at === 1) expect(kept?.shrunkTo).toBe(3); // Who asks, and a message that is lost.
+    if (at === 1) expect(kept?.shrunkTo).toBe(3); // A command and two lost requests.
     expect(JSON.parse(kept?.trace.split("\n")[0] ?? "")).toMatchObject({ violation: { property: failure?.what } });
   }
 });
 
-test("who is stopped has no result", async () => {
+test("a stopped job has no result", async () => {
   let left = 5;
   expect(await runChunk(small(40), { experiment: 0, chunk: 0 }, noSoak, () => left-- > 0)).toBeNull();
   left = 5;
   expect(await runChunk(small(40), { experiment: 1, chunk: 0 }, noSoak, () => left-- > 0)).toBeNull();
 });
 
-test("whether it may go on is asked within a long run, too", async () => {
+test("calls mayGoOn during a long run", async () => {
   const long = { name: "long", simulate: { protocol: "heartbeat", until: 2_000_000 } };
   let asked = 0;
   const mayGoOn = (): boolean => {
@@ -89,9 +89,9 @@ test("whether it may go on is asked within a long run, too", async () => {
   expect(asked).toBeGreaterThan(2);
 });
 
-test("a soak fails in the word of its driver, seed by seed", async () => {
+test("reports the failures that the driver of a soak returns, by seed", async () => {
   const campaign = parsed({ name: "s", seeds: { count: 4 }, experiments: [{ name: "s", soak: { command: ["x"] } }] });
-  expect(chunksOf(campaign)).toHaveLength(4); // Each may take minutes.
+  expect(chunksOf(campaign)).toHaveLength(4); // Each soak is one job, because it may take minutes.
   const odd: RunSoak = (_soak, seed) =>
     Promise.resolve({ size: 0, timeMs: null, failures: seed % 2 === 1 ? ["exit code 1"] : [] });
   const results = await Promise.all(chunksOf(campaign).map((chunk) => runChunk(campaign, chunk, odd, always)));
@@ -99,7 +99,7 @@ test("a soak fails in the word of its driver, seed by seed", async () => {
   expect(summary?.failures).toMatchObject([{ what: "exit code 1", count: 2, seeds: [1, 3], smallest: { seed: 1 } }]);
 });
 
-test("a result from outside is one of this campaign's, or none", async () => {
+test("rejects a result that does not belong to the campaign", async () => {
   const campaign = small(40);
   const [result] = await resultsOf(campaign);
   expect(asChunkResult(campaign, result)).toEqual(result);
@@ -107,7 +107,7 @@ test("a result from outside is one of this campaign's, or none", async () => {
     expect(asChunkResult(campaign, other)).toBeNull();
 });
 
-test("one experiment of a campaign, or one run of it", () => {
+test("reduces a campaign to one experiment or one run", () => {
   const text = JSON.stringify({ name: "c", seeds: { count: 9 }, experiments: [walks, lossy] });
   expect(JSON.parse(only(text, "c.json", "lossy:7"))).toMatchObject({
     experiments: [{ name: "lossy", seeds: { from: 7, count: 1 } }],
@@ -132,19 +132,19 @@ test.each<[object, string]>([
   [one({ simulate: { protocol: "paxo" } }), "experiments[0].simulate: expected the protocol"],
   [one({ simulate: { ...paxos, dela: 3 } }), "expected dela to be absent, got 3 (did you mean delay?)"],
   [one({ simulate: { ...paxos, delay: "often" } }), "expected delay to be such as 10, 1..10"],
-  [one({ simulate: { ...paxos, seed: 3 } }), "expected seed to be absent, as the campaign has its own"],
-  [one({ simulate: { ...paxos, losses: 3 } }), "it is an option of an exploration"],
+  [one({ simulate: { ...paxos, seed: 3 } }), "expected seed to be absent, since the campaign sets it"],
+  [one({ simulate: { ...paxos, losses: 3 } }), "it applies to explorations"],
   [one({ walk: { ...paxos, strategy: "bfs" } }), "expected experiments[0].walk.strategy to be random, pct or swarm"],
   [one({ walk: { ...paxos, withinStep: 3 } }), "expected withinStep to be true, or absent, got 3"],
   [one({ soak: { command: [] } }), "expected experiments[0].soak.command to be a program and its arguments"],
   [one({ simulate: paxos }, { seeds: { from: 2 ** 32 - 5, count: 10 } }), "expected experiments[0].seeds.from to be"],
   [one({ simulate: paxos }, { seeds: { count: 100_000_000 }, chunk: 1 }), "large enough for at most 1000000 jobs"],
   [{ ...one({}), experiments: [walks, walks] }, 'expected experiments to be every name once, got "walks"'],
-])("%j is refused: %s", (written, sentence) => {
+])("refuses %j: %s", (written, sentence) => {
   expect(() => parsed(written)).toThrow(sentence);
 });
 
-test("what is not JSON is refused, and a scenario is one of its own", () => {
+test("refuses invalid JSON, and reads scenario files", () => {
   expect(() => parseCampaign({ file: "c.json", text: "{", scenarios: {} })).toThrow("c.json: expected JSON");
   const text = "name: two\nprotocol: bully\nnodes: 3\nsteps:\n  - call: 0\n";
   const campaign = parsed(one({ scenario: "two.yaml" }), { "two.yaml": text });

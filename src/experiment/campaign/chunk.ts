@@ -1,4 +1,7 @@
-/** One job of a campaign: the runs of some seeds, one after the other, and what they came to. It depends on nothing else. */
+/**
+ * The jobs of a campaign. A job performs the runs of consecutive seeds and returns their results. It does not depend on
+ * any other job.
+ */
 import { z } from "zod";
 import { walk } from "../../check/search/walks.ts";
 import { systemFor } from "../../check/suite.ts";
@@ -9,7 +12,7 @@ import { failuresOf, play, type Staged } from "../simulate.ts";
 import { type Campaign, type CampaignExperiment, type Chunk, type Soak, seedsOf, WALK_SEED } from "./file.ts";
 import type { SmallestRun } from "./smallest.ts";
 
-/** How many seeds are named of those that fail alike. */
+/** The maximum number of seeds to list for the same failure. */
 const NAMED_SEEDS = 10;
 
 const range = z.strictObject({ min: z.number(), max: z.number(), sum: z.number() });
@@ -30,25 +33,26 @@ const chunkResult = z.strictObject({
 });
 
 /**
- * `size` is in messages of a simulated run, in moves of a walk, and 0 of a soak; `timeMs` is virtual time, null but of a simulated
- * run; `digest` is equal where every run came to the same.
+ * The result of one job. `size` counts the messages in simulated runs or the moves in walks, and is 0 for a soak.
+ * `timeMs` is the virtual time of simulated runs, and null for the others. Equal digests mean that every run had the
+ * same result.
  */
 export type ChunkResult = z.infer<typeof chunkResult>;
+/** The smallest, the largest and the sum of a set of numbers. */
 export type Range = ChunkResult["size"];
 export type Failure = ChunkResult["failures"][number];
 
-/** What came of one run. */
 export interface RunResult {
   readonly size: number;
   readonly timeMs: number | null;
-  /** The names of what is violated, or not as expected. */
+  /** The names of violated properties and unmet expectations. */
   readonly failures: readonly string[];
 }
 
-/** How a soak is run, which is its driver's. Null: it was stopped. */
+/** A function, provided by the caller, that runs a soak. Resolves to null if the soak was stopped. */
 export type RunSoak = (soak: Soak, seed: number) => Promise<RunResult | null>;
 
-/** @returns null for what is not a result of this campaign's: it came from outside. */
+/** Validates a result from an external source. @returns null if it is not a result of this campaign */
 export function asChunkResult(campaign: Campaign, value: unknown): ChunkResult | null {
   const checked = chunkResult.safeParse(value);
   if (!checked.success) return null;
@@ -58,13 +62,17 @@ export function asChunkResult(campaign: Campaign, value: unknown): ChunkResult |
     : null;
 }
 
-/** Whether there is such a chunk. */
+/** Whether the campaign contains this chunk. */
 function isChunkOf({ experiments }: Campaign, { experiment, chunk }: Chunk): boolean {
   const { chunkSize = 1, seeds = { count: 0 } } = experiments[experiment] ?? {};
   return Number.isInteger(chunk) && chunk >= 0 && chunk * chunkSize < seeds.count;
 }
 
-/** @param mayGoOn asked after every run, and now and then within a simulated one. @returns null if it was stopped. */
+/**
+ * Runs one job.
+ * @param mayGoOn called after every run and occasionally during a simulated run
+ * @returns null if the job was stopped
+ */
 export async function runChunk(
   campaign: Campaign,
   chunk: Chunk,
@@ -106,7 +114,7 @@ function* simulatedRuns(made: Staged, { from, count }: Seeds, mayGoOn: () => boo
   }
 }
 
-/** The seed is the number of the run: all of them share what handlers are known to do. */
+/** Performs random walks. The seed of a walk is its run number, so that all runs share one cache of handler results. */
 function* walks(
   { spec, strategy, steps }: CheckRequest,
   { from, count }: Seeds,
@@ -132,7 +140,7 @@ function* walks(
       },
     });
     next += done.length;
-    // A violation ends the search; it goes on with the run after it.
+    // A violation ends the walk, so the loop continues with the next run.
     const last = found.property === null ? undefined : done.pop();
     yield* done;
     if (last !== undefined) yield { ...last, failures: [(found.property as { name: string }).name] };
@@ -176,7 +184,7 @@ class Tally {
   }
 }
 
-/** Of two that are given in the order of their seeds. */
+/** Merges two records of the same failure. `a` has the lower seeds. */
 function failureTogether(a: Failure, b: Failure): Failure {
   return {
     what: a.what,
@@ -200,13 +208,13 @@ interface Spread {
   readonly max: number;
 }
 
-/** For counts of them. */
+/** The noun used for counts of runs. */
 export const RUNS = { one: "run", more: "runs" };
 
 export interface CampaignSummary {
   readonly campaign: string;
   readonly runs: number;
-  /** Equal where every run of every experiment came to the same. */
+  /** The combined digest. Equal digests mean that every run of every experiment had the same result. */
   readonly digest: string;
   readonly experiments: readonly ExperimentSummary[];
 }
@@ -217,15 +225,16 @@ export interface ExperimentSummary {
   readonly seeds: CampaignExperiment["seeds"];
   readonly runs: number;
   readonly digest: string;
-  /** Null but of simulated runs, as is `timeMs`, which is virtual time. */
+  /** The number of messages in simulated runs. Null for other experiments. */
   readonly messages: Spread | null;
+  /** The virtual time of simulated runs. Null for other experiments. */
   readonly timeMs: Spread | null;
-  /** Null but of walks. */
+  /** The number of moves in walks. Null for other experiments. */
   readonly moves: Spread | null;
   readonly failures: readonly (Failure & { readonly kept: SmallestRun | null })[];
 }
 
-/** @param results in any order, each chunk once. */
+/** Summarizes the results of each experiment. @param results each chunk once, in any order */
 export function experimentSummaries(campaign: Campaign, results: readonly ChunkResult[]): readonly ExperimentSummary[] {
   const ordered = results.toSorted((a, b) => a.experiment - b.experiment || a.chunk - b.chunk);
   return campaign.experiments.map(({ name, kind, seeds }, at) => {
@@ -253,6 +262,7 @@ export function experimentSummaries(campaign: Campaign, results: readonly ChunkR
   });
 }
 
+/** Adds up the results of the experiments. */
 export function campaignSummary(campaign: Campaign, experiments: readonly ExperimentSummary[]): CampaignSummary {
   return {
     campaign: campaign.name,

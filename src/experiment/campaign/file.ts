@@ -1,9 +1,11 @@
 /**
- * A campaign is data: experiments by name, each over a range of seeds. An experiment is one that exists already: a simulated run or
- * a random walk of the checker, spelled in the words of the command line; a scenario file; or a soak, which is a command.
+ * Campaigns as data: named experiments, each with a range of seeds. An experiment is one of three things: a simulated
+ * run or a random walk of the checker, specified by command-line options; a scenario file; or a soak, which is a
+ * command.
  */
 import { z } from "zod";
 import { UsageError, unexpected } from "../../core/errors.ts";
+import { suggestion } from "../../core/suggestion.ts";
 import { type CheckRequest, isRandom, requestFrom } from "../check-request.ts";
 import {
   type Experiment,
@@ -14,19 +16,20 @@ import {
   requireOptionsFor,
 } from "../experiment.ts";
 import { parseScenario } from "../scenario/parse.ts";
-import { firstProblem, suggestion } from "../scenario/problem.ts";
+import { firstProblem } from "../scenario/problem.ts";
 import { type Staged, scenarioOf, staged } from "../simulate.ts";
 import { wholeNumber } from "../written-values.ts";
 
-/** What a campaign is made of, as text: plain data, so that it reaches a thread. */
+/** The text of a campaign and its scenarios. It is plain data, so it can be sent to a worker. */
 export interface CampaignSource {
-  /** For errors. */
+  /** The path of the campaign, for error messages. */
   readonly file: string;
   readonly text: string;
-  /** The text of each scenario file, by its path as the campaign has it. */
+  /** The text of each scenario file, keyed by the path given in the campaign. */
   readonly scenarios: Readonly<Record<string, string>>;
 }
 
+/** A validated campaign. */
 export interface Campaign {
   readonly name: string;
   readonly experiments: readonly CampaignExperiment[];
@@ -34,9 +37,9 @@ export interface Campaign {
 
 export type CampaignExperiment = {
   readonly name: string;
-  /** The first, and how many. */
+  /** The first seed and the number of seeds. */
   readonly seeds: { readonly from: number; readonly count: number };
-  /** How many of them one job has. */
+  /** The number of seeds per job. */
   readonly chunkSize: number;
 } & Runs;
 
@@ -45,31 +48,36 @@ type Runs =
   | { readonly kind: "walk"; readonly request: CheckRequest }
   | { readonly kind: "soak"; readonly soak: Soak };
 
-/** A command that is run once for each seed, with the seed in place of `{seed}`; it fails by its exit code or by its time. */
+/**
+ * A command that runs once per seed, with `{seed}` replaced by the seed. A nonzero exit code or a timeout counts as a
+ * failure.
+ */
 export interface Soak {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
 }
 
-/** `chunk` counts from 0 within its experiment, and that from 0 within its campaign. */
+/**
+ * One job: the index of an experiment in the campaign, and the index of a chunk in that experiment. Both start at 0.
+ */
 export interface Chunk {
   readonly experiment: number;
   readonly chunk: number;
 }
 
 const MAX_SEEDS = 100_000_000;
-/** Each is a line of a file, or a job of a queue. */
+/** The maximum number of jobs. Each is a line in a file or a job in a queue. */
 const MAX_CHUNKS = 1_000_000;
 const DEFAULT_CHUNK = 500;
-/** Each may take minutes. */
+/** The default number of soaks per job. It is 1 because a soak may take minutes. */
 const DEFAULT_SOAK_CHUNK = 1;
 const MAX_SOAK_SECONDS = 86_400;
 
-/** Of all walks: the number of a run is its seed in the campaign. */
+/** The seed that the checker uses for all walks. The campaign's seed is the run number. */
 export const WALK_SEED = 1;
 
-const A_NAME = "a name of 1 to 40 small letters, digits and -";
+const A_NAME = "a name of 1 to 40 lower-case letters, digits and -";
 const named = z.string(A_NAME).regex(/^[a-z0-9][a-z0-9-]{0,39}$/, A_NAME);
 const whole = (min: number, max: number) => {
   const expected = `a whole number from ${min} to ${max}`;
@@ -77,12 +85,15 @@ const whole = (min: number, max: number) => {
 };
 const seeds = z.strictObject({ from: whole(0, MAX_SEED).default(1), count: whole(1, MAX_SEEDS) }, "{ from, count }");
 const chunk = whole(1, 1_000_000);
-const spelled = z.looseObject({ protocol: z.string("the name of a protocol") }, "an object of words, such as protocol");
-const argument = z.string("a text").min(1, "a text").max(4_096, "a text of at most 4096 characters");
+const spelled = z.looseObject(
+  { protocol: z.string("the name of a protocol") },
+  "an object of options, such as protocol",
+);
+const argument = z.string("a string").min(1, "a string").max(4_096, "a string of at most 4096 characters");
 const soak = z.strictObject(
   {
-    command: z.array(argument, "a list of texts").min(1, "a program and its arguments").max(100, "at most 100 texts"),
-    env: z.record(z.string(), argument, "an object of texts").default({}),
+    command: z.array(argument, "a list of strings").min(1, "a program and its arguments").max(100, "at most 100 items"),
+    env: z.record(z.string(), argument, "an object of strings").default({}),
     timeoutSeconds: z
       .number("seconds")
       .positive("seconds above 0")
@@ -117,15 +128,15 @@ type WrittenExperiment = Written["experiments"][number];
 
 const kinds = ["simulate", "walk", "scenario", "soak"] as const;
 
-/** The scenario files that a campaign names. @throws UsageError that names the file and the field */
+/** Returns the scenario files named in a campaign. @throws UsageError that names the file and the field */
 export function scenarioFilesOf(text: string, file: string): readonly string[] {
   return writtenIn(text, file).experiments.flatMap(({ scenario }) => scenario ?? []);
 }
 
 /**
- * The text of a campaign with one of its experiments, or one run of it.
+ * Reduces a campaign to one of its experiments, or to a single run of it.
  * @param chosen `name`, or `name:seed`
- * @throws UsageError for a name that it does not have
+ * @throws UsageError if the campaign has no experiment with that name
  */
 export function only(text: string, file: string, chosen: string): string {
   const [name = "", seed] = chosen.split(":", 2);
@@ -139,7 +150,10 @@ export function only(text: string, file: string, chosen: string): string {
   return JSON.stringify({ ...rest, experiments: [{ ...own, ...one }] });
 }
 
-/** @throws UsageError `bad-campaign` that names the file and the field, says what was expected, and what came */
+/**
+ * Parses a campaign. @throws UsageError `bad-campaign` with the file, the field, the expected value and the actual
+ * value
+ */
 export function parseCampaign(source: CampaignSource): Campaign {
   const { file } = source;
   const { name, chunk, seeds: common, experiments } = writtenIn(source.text, file);
@@ -150,9 +164,10 @@ export function parseCampaign(source: CampaignSource): Campaign {
     experiments: experiments.map((each, at) => {
       const place = `experiments[${at}]`;
       const own =
-        each.seeds ?? common ?? refuse(file, `${place}.seeds`, "present, as the campaign has none", undefined);
+        each.seeds ?? common ?? refuse(file, `${place}.seeds`, "present, since the campaign has none", undefined);
       const most = MAX_SEED - own.count + 1;
-      if (own.from > most) refuse(file, `${place}.seeds.from`, `at most ${most}, as each run has the next`, own.from);
+      if (own.from > most)
+        refuse(file, `${place}.seeds.from`, `at most ${most}, since each run uses the next seed`, own.from);
       const chunkSize = each.chunk ?? chunk ?? (each.soak === undefined ? DEFAULT_CHUNK : DEFAULT_SOAK_CHUNK);
       return { name: each.name, seeds: own, chunkSize, ...runsOf(each, place, source) };
     }),
@@ -162,14 +177,13 @@ export function parseCampaign(source: CampaignSource): Campaign {
   return campaign;
 }
 
-/** All of it, in order. */
+/** Returns all jobs of the campaign, in order. */
 export function chunksOf(campaign: Campaign): readonly Chunk[] {
   return campaign.experiments.flatMap((each, experiment) =>
     Array.from({ length: chunkCount(each) }, (_, chunk) => ({ experiment, chunk })),
   );
 }
 
-/** The seeds of one job. */
 export function seedsOf({ experiments }: Campaign, { experiment, chunk }: Chunk): CampaignExperiment["seeds"] {
   const { seeds, chunkSize } = experiments[experiment] as CampaignExperiment;
   const before = chunk * chunkSize;
@@ -217,7 +231,7 @@ function runsOf(each: WrittenExperiment, place: string, { file, scenarios }: Cam
   }
 }
 
-/** @param ofCampaigns words that the campaign answers by itself. */
+/** Parses the options of an experiment. @param ofCampaigns options that are rejected because the campaign sets them */
 function experimentOf(
   given: Readonly<Record<string, unknown>>,
   use: keyof typeof optionsFor,
@@ -233,7 +247,7 @@ function experimentOf(
         `${unexpected(name, "absent", value)}${suggestion(name, Object.keys(optionsFor[use]))}`,
       );
     if (ofCampaigns.includes(name))
-      throw new UsageError("bad-campaign-word", unexpected(name, "absent, as the campaign has its own", value));
+      throw new UsageError("bad-campaign-word", unexpected(name, "absent, since the campaign sets it", value));
     return [name, word.read(asText(word, name, value), name)];
   });
   const experiment = { protocol, ...Object.fromEntries(read) } as Experiment;
@@ -241,7 +255,7 @@ function experimentOf(
   return experiment;
 }
 
-/** The value as the command line has it. */
+/** Converts a JSON value to the text that would be given to the command-line option. */
 function asText({ value: form }: ExperimentOption<unknown>, name: string, value: unknown): string {
   if (form === null || value === true) {
     if (value === true && (form === null || form.startsWith("["))) return "any";
@@ -250,7 +264,7 @@ function asText({ value: form }: ExperimentOption<unknown>, name: string, value:
   if (typeof value === "string" || typeof value === "number") return String(value);
   if (Array.isArray(value)) return value.join(",");
   if (typeof value === "object" && value !== null) return JSON.stringify(value);
-  throw new UsageError("bad-campaign-word", unexpected(name, "as the command line has it", value));
+  throw new UsageError("bad-campaign-word", unexpected(name, "a value of the command-line option", value));
 }
 
 function refuse(file: string, field: string, expected: string, got: unknown): never {

@@ -1,4 +1,7 @@
-/** The smallest of the runs that fail alike, made again from its seed, kept as a trace, and shrunk where the checker's model can follow it. */
+/**
+ * Finds the smallest run with a given failure. The run is repeated from its seed, shrunk if the checker can replay it,
+ * and saved as a trace.
+ */
 import { counterexample } from "../../check/counterexample.ts";
 import type { ModelOptions } from "../../check/model.ts";
 import { walk } from "../../check/search/walks.ts";
@@ -17,21 +20,25 @@ import { type CampaignExperiment, WALK_SEED } from "./file.ts";
 
 export interface SmallestRun {
   readonly seed: number;
-  /** The moves of the run, and of what it was shrunk to; both null where the model cannot follow the run. */
+  /** The number of moves before and after shrinking. Both are null if the checker's model cannot replay the run. */
   readonly moves: number | null;
   readonly shrunkTo: number | null;
-  /** A trace file: of the shrunk run, or of the run as it was. */
+  /** The text of a trace file that contains the shrunk run or, if it could not be shrunk, the original one. */
   readonly trace: string;
 }
 
-/** Shrinking ends here with the best so far: it is the same wherever it is done. */
+/**
+ * The maximum number of replays. Once they are used up, shrinking stops with the best run so far. Limiting the number
+ * of replays, rather than the time, gives equal results on every machine.
+ */
 const MAX_REPLAYS = 5_000;
-/** Longer runs are kept as they are. */
+/** The maximum number of entries in a run to be shrunk. */
 const MAX_SHRUNK_ENTRIES = 20_000;
 
 /**
- * @param what the name of what is violated, or not as expected.
- * @returns null for a soak, of which nothing is kept but its seed.
+ * Repeats a failing run and shrinks it.
+ * @param what names the violated property or unmet expectation
+ * @returns null for a soak, which has no trace
  */
 export function smallestRun(experiment: CampaignExperiment, seed: number, what: string): SmallestRun | null {
   if (experiment.kind === "simulate") return simulated(experiment.made, seed, what);
@@ -44,7 +51,7 @@ function simulated(staged: Staged, seed: number, what: string): SmallestRun {
   const slices = play(made, { deliveredOnly: false, see: (entry) => entries.push(entry) });
   let slice = slices.next(true);
   while (slice.done !== true) slice = slices.next(true);
-  if (slice.value === null) throw new Error("nobody stopped it");
+  if (slice.value === null) throw new Error("the run was stopped, although its caller never stops it");
   const header = simulatedHeader(made, slice.value);
   const whole = { seed, moves: null, shrunkTo: null, trace: traceText(header, entries) };
   const protocol = protocolOf(header);

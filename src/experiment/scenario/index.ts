@@ -1,4 +1,4 @@
-/** Scenarios: runs of a protocol as data, with what should come of them. */
+/** Scenarios: runs of a protocol as data, with their expected results. */
 
 export { labelled } from "./names.ts";
 export { type ParsedScenario, parseScenario } from "./parse.ts";

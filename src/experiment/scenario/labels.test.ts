@@ -17,8 +17,8 @@ variants: { fifo: { messages: 2 } }
   "x.yaml",
 );
 
-describe("the names of messages", () => {
-  it("stand where they are delivered and held back, whichever part says it; what has none keeps its id", () => {
+describe("the labels of messages", () => {
+  it("replace ids of delivered and held-back messages in every part, if the message has a label", () => {
     const entries: TraceEntry[] = [
       { at: 0, node: 0, kind: "event", event: { type: "delivered", id: "0.1" } as never },
       { at: 0, node: 0, kind: "event", event: { type: "multicast", body: { type: "delivered", id: "0.2" } } as never },
@@ -35,8 +35,8 @@ describe("the names of messages", () => {
   });
 });
 
-describe("a scenario under another protocol", () => {
-  it("has that one's expectations, and its own under its own", () => {
+describe("a scenario under a different protocol", () => {
+  it("has the expectations for that protocol", () => {
     expect(asVariant(scenario, "basic-multicast")).toBe(scenario);
     const { protocol, expect: expected } = asVariant(scenario, "fifo");
     expect([protocol, expected]).toEqual(["fifo", { messages: 2, violated: [] }]);
@@ -46,7 +46,7 @@ describe("a scenario under another protocol", () => {
     ]);
   });
 
-  it("is refused where the scenario does not name it", () => {
+  it("is refused if the scenario does not name the protocol", () => {
     expect(() => asVariant(scenario, "causal")).toThrow(
       'expected the protocol to be one that the scenario names: basic-multicast, fifo, got "causal"',
     );

@@ -1,4 +1,6 @@
-/** The names that a scenario may use of a protocol: messages, commands, timers, properties. A part need not be named. */
+/**
+ * The names of messages, commands, timers and properties that a scenario may use. The name of a part may be omitted.
+ */
 import type { Tagged, View } from "../../core/protocol.ts";
 import type { ShapeNode } from "../../core/shape.ts";
 import { rewrapped, unwrapped } from "../../core/wrapping.ts";
@@ -10,17 +12,20 @@ import type { Scenario } from "./schema.ts";
 type Kind = "message" | "command";
 type Fields = Readonly<Record<string, ShapeNode>>;
 
-/** What a protocol says of each of its messages or commands. */
+/** Returns the declared shapes of a protocol's messages or commands. */
 function shapesOf(protocol: AnyProtocol, kind: Kind): Readonly<Record<string, Fields>> {
   return (protocol.shapes as Readonly<Record<Kind, Readonly<Record<string, Fields>> | undefined>>)[kind] ?? {};
 }
 
-/** The variants that a part's messages or commands have; null for what is no part. */
+/** Returns the messages or commands of a part. Null if `Fields` is not a part's wrapper. */
 function partVariants({ body, ...rest }: Fields): Fields | null {
   return body?.kind === "variants" && Object.keys(rest).length === 0 ? body.variants : null;
 }
 
-/** The types that count: of the messages themselves, or of those that an assembly's parts send, and parts of parts. */
+/**
+ * Returns the types of messages or commands. For the parts of an assembly, and for their own parts, these are the types
+ * inside the wrapper.
+ */
 export function typesOf(protocol: AnyProtocol, kind: Kind): string[] {
   return Object.entries(shapesOf(protocol, kind)).flatMap(([type, fields]) => typesIn(type, fields));
 }
@@ -33,7 +38,7 @@ function typesIn(type: string, fields: Fields): string[] {
   );
 }
 
-/** The shape of a command that is written without naming the part that takes it. */
+/** Returns the shape of a command, given without the name of the part that handles it. */
 export function commandShape(protocol: AnyProtocol, type: string): ShapeNode | null {
   for (const [name, fields] of Object.entries(shapesOf(protocol, "command"))) {
     const variants = partVariants(fields);
@@ -43,7 +48,7 @@ export function commandShape(protocol: AnyProtocol, type: string): ShapeNode | n
   return null;
 }
 
-/** The command as the protocol takes it: wrapped for the part of an assembly that knows it. */
+/** Wraps a command so that it reaches the part of an assembly that handles it. */
 export function addressed(protocol: AnyProtocol, command: Tagged): Tagged {
   const shapes = shapesOf(protocol, "command");
   if (Object.hasOwn(shapes, command.type)) return command;
@@ -55,17 +60,17 @@ export function timersOf(protocol: AnyProtocol): string[] {
   return Object.keys((protocol as { timeout?: object }).timeout ?? {});
 }
 
-/** Whether `word` names this timer; a part's timer may be named without its part. */
+/** Whether `word` names this timer. The name of a part may be omitted. */
 export const isTimer = (timer: string, word: string): boolean => timer === word || timer.endsWith(`.${word}`);
 
-/** Whether `word` names this property; a part's property may be named without its part. */
+/** Whether `word` names this property. The name of a part may be omitted. */
 export const isProperty = (property: string, word: string): boolean =>
   property === word || property.endsWith(`: ${word}`);
 
-/** The type of a message or an event: its own, or that of what a part says. */
+/** Returns the type of a message or event. For a part of an assembly, this is the type inside the wrapper. */
 export const typeOf = (said: Tagged): string => unwrapped(said).type;
 
-/** The same entries, in which deliveries and what is held back have those names. */
+/** Replaces the ids of delivered and held-back messages in a trace with the scenario's labels. */
 export function labelled(entries: readonly TraceEntry[], { labels }: Scenario): readonly TraceEntry[] {
   if (Object.keys(labels).length === 0) return entries;
   const nameOf = (id: string): string => labels[id] ?? id;
@@ -79,7 +84,7 @@ export function labelled(entries: readonly TraceEntry[], { labels }: Scenario): 
 const viewWith = (view: View, nameOf: (id: string) => string): View =>
   view.held === undefined ? view : { ...view, held: view.held.map(nameOf) };
 
-/** In the part of an assembly that said it. */
+/** Replaces an event's id, which may be inside a part's wrapper. */
 function withId(event: Tagged, id: string): Tagged {
   return rewrapped(event, { ...unwrapped(event), id });
 }

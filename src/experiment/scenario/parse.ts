@@ -1,17 +1,30 @@
-/** Scenarios as YAML, with errors that name the line, the column and the field. */
+/** Parses scenarios from YAML. Error messages give the line, the column and the field. */
 import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from "yaml";
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { firstProblem, type Path, type Problem } from "./problem.ts";
 import { type Scenario, scenarioSchema } from "./schema.ts";
 import { soundnessProblem } from "./soundness.ts";
 
+/** A scenario, with the positions of its fields in the file. */
 export interface ParsedScenario {
+  /** The validated scenario. */
   readonly scenario: Scenario;
-  /** `file:line:column` of a field, or of the nearest one around it that is there. */
+  /**
+   * Returns the position of a field as `file:line:column`. If the field does not exist, returns the position of the
+   * nearest enclosing field that does.
+   */
   place(path: Path): string;
 }
 
-/** @throws UsageError that begins with `file:line:column`. */
+/**
+ * Parses and validates a scenario.
+ *
+ * @param file the path of the scenario, for error messages
+ * @example
+ * const text = "{ name: crash, protocol: bully, nodes: 3, steps: [{ crash: 2 }, { call: 0 }] }";
+ * const { outcome } = runScenario(parseScenario(text, "crash.yaml").scenario); // Nodes 0 and 1 elect 1.
+ * @throws UsageError if it is not YAML or not a valid scenario; the message begins with `file:line:column`
+ */
 export function parseScenario(text: string, file: string): ParsedScenario {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
@@ -31,7 +44,7 @@ export function parseScenario(text: string, file: string): ParsedScenario {
   visit(document, {
     Alias(_key, alias) {
       if (alias.resolve(document) !== undefined) return;
-      const sentence = unexpected("an alias", "of an anchor such as &a above it", `*${alias.source}`);
+      const sentence = unexpected("the alias", "one of an earlier anchor, such as *a for &a", `*${alias.source}`);
       throw new UsageError("bad-scenario", `${placeAt(alias.range?.[0] ?? 0)}: ${sentence}`);
     },
   });
@@ -46,12 +59,12 @@ function plainOf(document: Document, file: string): unknown {
   try {
     return document.toJS();
   } catch (error) {
-    // Aliases that refer to aliases that refer to aliases.
-    throw new UsageError("bad-scenario", `${file}: expected YAML of a sound size: ${(error as Error).message}`);
+    // Nested aliases can expand to an enormous document.
+    throw new UsageError("bad-scenario", `${file}: expected YAML of a moderate size: ${(error as Error).message}`);
   }
 }
 
-/** Where the key of a path stands, or its item. */
+/** Returns the offset of the key or list item at the given path. */
 function offsetOf(root: Node | null, path: Path): number {
   let node: unknown = root;
   let offset = root?.range?.[0] ?? 0;

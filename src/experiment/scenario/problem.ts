@@ -1,54 +1,31 @@
-/** What is wrong with a scenario, and where: one sentence in the form that Coterie always uses, and the path of the field. */
+/** A problem in a scenario or campaign: one sentence of the form "expected …, got …", and the path of the field. */
 import type { z } from "zod";
 import { unexpected } from "../../core/errors.ts";
+import { suggestion } from "../../core/suggestion.ts";
 
+/** The path of a field in a scenario, such as `["steps", 2, "crash"]`. */
 export type Path = readonly (string | number)[];
 
+/** A problem with a field. */
 export interface Problem {
   readonly path: Path;
   readonly sentence: string;
 }
 
-/** `steps[2].crash`; the scenario itself has no name of its own. */
+/** Formats a path, such as `steps[2].crash`. An empty path becomes `the scenario`. */
 export function fieldName(path: Path): string {
   const name = path.map((part) => (typeof part === "number" ? `[${part}]` : `.${part}`)).join("");
   return name === "" ? "the scenario" : name.replace(/^\./, "");
 }
 
+/** Creates a problem of the form "expected …, got …". */
 export function wrong(path: Path, expected: string, got: unknown): Problem {
   return { path, sentence: unexpected(fieldName(path), expected, got) };
 }
 
-/** ` (did you mean crash?)` where one of the words is close to this one. */
-export function suggestion(word: string, known: readonly string[]): string {
-  const distances = known.map((each) => ({ each, distance: editDistance(word.toLowerCase(), each.toLowerCase()) }));
-  const [best] = distances.sort((a, b) => a.distance - b.distance);
-  return best !== undefined && best.distance <= Math.max(1, Math.floor(word.length / 3))
-    ? ` (did you mean ${best.each}?)`
-    : "";
-}
-
-/** Levenshtein's, row by row, with two neighbours in the wrong order as one mistake: it is the commonest. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  let above: number[] = [];
-  for (const [i, letter] of [...a].entries()) {
-    const next = [i + 1];
-    for (let j = 0; j < b.length; j++) {
-      const replaced = (row[j] as number) + (b[j] === letter ? 0 : 1);
-      const isSwapped = i > 0 && b[j - 1] === letter && b[j] === a[i - 1];
-      const swapped = isSwapped ? (above[j - 1] as number) + 1 : Number.POSITIVE_INFINITY;
-      next.push(Math.min(replaced, swapped, (row[j + 1] as number) + 1, (next[j] as number) + 1));
-    }
-    above = row;
-    row = next;
-  }
-  return row[b.length] as number;
-}
-
-/** The first problem that a schema found. */
+/** Returns the first problem that a schema found. */
 export function firstProblem(schema: z.ZodType, error: z.ZodError, input: unknown): Problem {
-  // A misspelt field is refused before the one that is missing because of it.
+  // Report a misspelled field rather than the field that is missing as a result.
   const issue = error.issues.find(isStray) ?? error.issues[0];
   return issue === undefined ? { path: [], sentence: error.message } : problemOf(schema, issue, [], input);
 }
@@ -78,7 +55,10 @@ function problemOf(schema: z.ZodType, issue: Issue, above: Path, input: unknown)
   return wrong(path, issue.message, valueAt(input, path));
 }
 
-/** Whether this alternative of several was meant: what came is of its kind, has its fields, and is wrong in itself. */
+/**
+ * Whether the user meant this alternative of a union: the value has the right type and all the right fields, but one
+ * field is invalid.
+ */
 function isMeant(alternative: readonly Issue[], above: Path, input: unknown): boolean {
   const isMissing = ({ path: [field] }: Issue): boolean =>
     field !== undefined && valueAt(input, [...above, field as string | number]) === undefined;
@@ -92,14 +72,14 @@ function valueAt(input: unknown, path: Path): unknown {
   return path.reduce<unknown>((value, key) => (value as Record<PropertyKey, unknown> | undefined)?.[key], input);
 }
 
-/** The names of the fields that an object at this path may have. */
+/** Returns the names of the fields that an object at this path may have. */
 function fieldsAt(schema: z.ZodType, path: Path): string[] {
   return insides([schema], path).flatMap((inside) =>
     inside.def.type === "object" ? Object.keys((inside as z.ZodObject).shape) : [],
   );
 }
 
-/** What the schema says of a path; unions give several answers. */
+/** Returns the schemas that apply at a path. There can be several because of unions. */
 function insides(schemas: readonly z.ZodType[], path: Path): z.ZodType[] {
   const [part, ...rest] = path;
   const open = schemas.flatMap(unwrapped);

@@ -1,4 +1,4 @@
-/** What a run came to: its outcome, what it says of each property, and which expectations it met. */
+/** The result of a run: its outcome, a verdict on each property, and each expectation with the actual value. */
 
 import { equal } from "../../core/plain.ts";
 import type { NodeId, Property, Vocabulary } from "../../core/protocol.ts";
@@ -7,34 +7,45 @@ import type { Simulation, Violation } from "../../sim/simulation.ts";
 import { isProperty } from "./names.ts";
 import type { Expectation, Scenario } from "./schema.ts";
 
+/** The result of a simulated run. */
 export interface Result {
-  /** When the last thing happened, in virtual milliseconds. */
+  /** The time of the last event, in virtual milliseconds. */
   readonly timeMs: number;
-  /** Protocol messages; self-sends not counted, messages to crashed nodes counted. */
+  /**
+   * The number of protocol messages sent, including messages to crashed nodes but not messages from a node to itself.
+   */
   readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
-  /** As how many datagrams they went out if one reaches all others at once. */
+  /** The number of datagrams needed if one datagram can reach all other nodes, as with IP multicast. */
   readonly datagrams: number;
-  /** How many of them were lost: on the way, or since their receiver was down. */
+  /** The number of messages lost in transit or because the receiver was down. */
   readonly lost: number;
+  /** The outcome in terms of the family, such as the leader or the delivered messages. */
   readonly outcome: Outcome;
+  /** The verdict on each of the protocol's properties. */
   readonly properties: readonly PropertyVerdict[];
+  /** The ids of the nodes that were alive at the end, in ascending order. */
   readonly nodesAlive: readonly NodeId[];
-  /** Nothing was left to happen. */
+  /** Whether the run ended because it was idle, rather than because it was cut off. */
   readonly isOver: boolean;
+  /** The scenario's expectations, with the actual values. */
   readonly expectations: readonly Judged[];
 }
 
+/** Whether a property holds in a run. */
 export interface PropertyVerdict {
+  /** The name of the property. */
   readonly name: string;
+  /** The property's claim, as a sentence. */
   readonly claim: string;
   /**
-   * Of this run. What leads to something is violated if a node has waited for it for more than half of the run, and for
-   * 10 s at least. `unknown`: what is claimed may still come, or nobody looked when it would have counted.
+   * The verdict, which applies only to this run. A liveness property is violated if a node has waited for at least 10 s
+   * and for at least half of the run. `unknown`: the awaited event may still happen, or the property was not checked at
+   * the relevant moments.
    */
   readonly verdict: "holds" | "violated" | "unknown";
-  /** Why it is not known; `so far` of what holds in a run that was cut off; empty otherwise. */
+  /** Why the verdict is `unknown`. If the property holds in a run that was cut off, `so far`. Otherwise empty. */
   readonly why: string;
-  /** When the violation was seen. */
+  /** The virtual time of the violation, in milliseconds. Null if the property is not violated. */
   readonly at: number | null;
 }
 
@@ -43,12 +54,12 @@ interface Ended {
   readonly scenario: Scenario;
   readonly protocol: AnyProtocol;
   readonly family: Family;
-  /** When the last thing happened. */
+  /** The time of the last event. */
   readonly timeMs: number;
   readonly events: readonly Emitted[];
-  /** The step that was not taken, if there is one. */
+  /** The first step that was not taken, if any. */
   readonly missed: readonly Judged[];
-  /** Whether properties were looked at all the time, or only in the end. */
+  /** Whether properties were checked after every step, rather than only at the end. */
   readonly watched: boolean;
 }
 
@@ -76,7 +87,10 @@ export function resultOf({ sim, scenario, protocol, family, timeMs, events, miss
   };
 }
 
-/** @param watched whether properties were looked at all the time, or only in the end */
+/**
+ * Returns the verdict on each property.
+ * @param watched whether properties were checked after every step, rather than only at the end
+ */
 export function verdictsOf(
   sim: Simulation<Vocabulary>,
   properties: readonly Property<Vocabulary>[],
@@ -101,10 +115,13 @@ interface Seen {
   readonly now: number;
 }
 
-/** Far above every delay, time-out and back-off of the registry's protocols. */
+/** A duration far longer than any delay, timeout or back-off in the registry's protocols. */
 const LONG_MS = 10_000;
 
-/** Whether a promise is broken rather than on its way: timers that run for ever would hide it otherwise. */
+/**
+ * Whether a node has waited so long that the property counts as violated. Without this rule, endless timers would hide
+ * every violation.
+ */
 const isLong = (since: number, now: number): boolean => now - since >= Math.max(LONG_MS, now / 2);
 
 function whyUnknown(
@@ -113,36 +130,40 @@ function whyUnknown(
   { isOver, watched, seen, now }: Seen,
 ): string {
   if (violation !== undefined) {
-    // What is owed when the run is cut off may still come.
+    // The awaited event may still happen after the cut-off.
     if (isOver || when === "always" || when === "quiescent") return "";
     const { waiting } = violation;
-    if (waiting === undefined) return "not so when the run was cut off";
-    return isLong(waiting.since, now) ? "" : `node ${waiting.node} still waited when the run was cut off`;
+    if (waiting === undefined) return "not true when the run was cut off";
+    return isLong(waiting.since, now) ? "" : `node ${waiting.node} was still waiting when the run was cut off`;
   }
   if (when === "sometimes") return seen.has(name) ? "" : "not seen in this run";
   if (when === "eventually") return "";
-  if (!watched) return "looked at only in the end";
-  return when === "quiescent" && !seen.has(name) ? "the run was never at rest" : "";
+  if (!watched) return "checked only at the end";
+  return when === "quiescent" && !seen.has(name) ? "the run was never idle" : "";
 }
 
+/** A scenario's expectation and the actual value. */
 export interface Judged {
   /** The field of the scenario, such as `leader`, `messages.byType.answer` or `steps[2].when`. */
   readonly what: string;
+  /** The value that the scenario expects. */
   readonly expected: unknown;
+  /** The value in the run. */
   readonly actual: unknown;
+  /** Whether the two are equal. */
   readonly passed: boolean;
 }
 
-/** What an expectation may speak of. */
+/** The data about a run that expectations can refer to. */
 export interface Facts {
   readonly outcome: Outcome;
-  /** Who leads in the eyes of each alive node. */
+  /** The leader that each alive node follows. */
   readonly leaders: Readonly<Record<NodeId, NodeId | null>>;
   readonly alive: readonly NodeId[];
   readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
   readonly datagrams: number;
   readonly violated: readonly string[];
-  /** When the last thing happened; null if something was left to happen. */
+  /** The time of the last event. Null if the run was cut off before it became idle. */
   readonly restedAtMs: number | null;
 }
 
@@ -168,7 +189,10 @@ const judged = (what: string, expected: unknown, actual: unknown): Judged => ({
   passed: equal(expected, actual),
 });
 
-/** Either one value for every alive node, or some nodes with a value each. Who has none has null. */
+/**
+ * Compares one expected value with every alive node, or one value for each listed node. A node without a value has
+ * null.
+ */
 function perNode(word: string, expected: unknown, { outcome, alive }: Facts): Judged[] {
   if (expected === undefined) return [];
   const known = (outcome as Readonly<Record<string, Readonly<Record<NodeId, unknown>>>>)[word] ?? {};
@@ -185,7 +209,7 @@ function perNode(word: string, expected: unknown, { outcome, alive }: Facts): Ju
 const sorted = (value: unknown, word: string): unknown =>
   word === "suspected" && Array.isArray(value) ? value.toSorted((a, b) => a - b) : value;
 
-/** One value where all agree. */
+/** Returns a single value if all nodes agree. Otherwise, returns the value of each node. */
 function together(byNode: Readonly<Record<string, unknown>>): unknown {
   const [one, ...others] = Object.values(byNode);
   return one !== undefined && others.every((other) => equal(one, other)) ? one : byNode;

@@ -5,7 +5,7 @@ import { runScenario, type ScenarioSource, scenarioSchema } from "./index.ts";
 
 const bounds = { maxDelayMs: 10, processMs: 5 };
 
-/** Four nodes of bully, and what the tests add. */
+/** Runs a scenario with four nodes of bully and the fields that a test adds. */
 function played(more: Partial<ScenarioSource>) {
   const scenario = scenarioSchema.parse({ name: "x", protocol: "bully", options: bounds, nodes: 4, ...more });
   const log: string[] = [];
@@ -20,7 +20,7 @@ const failed = (more: Partial<ScenarioSource>) =>
     .map(({ what, actual }) => [what, actual]);
 
 describe("the steps of a scenario", () => {
-  it("are taken at their times, one after the other", () => {
+  it("are taken in order, at their times", () => {
     const { told } = played({
       steps: [{ call: 0 }, { at: 12, call: 1 }, { after: 5, call: 2 }, { call: 3 }, { at: 17, crash: 3 }],
     });
@@ -33,7 +33,7 @@ describe("the steps of a scenario", () => {
     ]);
   });
 
-  it("wait for what a node sends, receives, says or becomes, and for its timers", () => {
+  it("wait for a node's messages, events, roles and timers", () => {
     const { told } = played({
       variant: "extended",
       begin: { down: [3] },
@@ -57,20 +57,20 @@ describe("the steps of a scenario", () => {
     expect(told.map((line) => line.split("  ")[0])).toEqual(["0.0", "0.0", "10.0", "20.0", "35.0", "48.0", "100.0"]);
   });
 
-  it("act just after what they waited for, before anything else of that moment", () => {
+  it("are taken right after their condition, before any other event of that moment", () => {
     const { log } = played({ steps: [{ call: 0 }, { when: { node: 1, receives: "election" }, crash: [1, 2] }] });
     const at = log.findIndex((line) => line.includes("node 1  crashes"));
     expect(log.slice(0, at).some((line) => line.includes("node 2  receives"))).toBe(false);
   });
 
-  it("that wait in vain are said to, and what follows them is not taken", () => {
+  it("are reported if their condition never comes true, and later steps are not taken", () => {
     expect(
       failed({ steps: [{ call: 3 }, { when: { node: 0, sends: "answer", occurrence: 2 }, crash: 1 }, { crash: 2 }] }),
     ).toEqual([["steps[1].when", "it never happened"]]);
     expect(played({ steps: [{ when: { emits: "elected" }, crash: 1 }] }).result.nodesAlive).toEqual([0, 1, 2, 3]);
   });
 
-  it("that wait for an event or a role that there is not are told which there were", () => {
+  it("list the actual events or roles if they wait for one that does not exist", () => {
     const call0 = { call: 0 };
     expect(failed({ steps: [call0, { when: { emits: "bar" }, crash: 1 }] })).toEqual([
       ["steps[1].when", "it never happened: the events were elected"],
@@ -80,20 +80,20 @@ describe("the steps of a scenario", () => {
     );
   });
 
-  it("that come too late are said to", () => {
+  it("are reported if they come too late", () => {
     expect(
       failed({ steps: [{ call: 3 }, { when: { emits: "elected", node: 0 }, call: 2 }, { at: 5, call: 1 }] }),
     ).toEqual([["steps[2].at", "the step before was taken at 10"]]);
   });
 
-  it("that cannot be taken are errors that say which", () => {
+  it("throw an error with their index if they are impossible", () => {
     expect(() => played({ begin: { down: [2] }, steps: [{ call: 0 }, { crash: 2 }] })).toThrow(
       "steps[1]: expected node 2 to be alive, but it has crashed",
     );
     expect(() => played({ steps: [{ resume: 2 }] })).toThrow("steps[0]: expected node 2 to be paused");
   });
 
-  it("crash, start, pause and resume all, or some", () => {
+  it("crash, start, pause and resume all or some nodes", () => {
     const { told } = played({
       steps: [{ crash: "all" }, { start: "all" }, { at: 20, pause: [0, 1] }, { after: 5, resume: 0 }],
       until: 300,
@@ -102,7 +102,7 @@ describe("the steps of a scenario", () => {
     expect(told.slice(-3)).toEqual(["20.0  node 0  pauses", "20.0  node 1  pauses", "25.0  node 0  resumes"]);
   });
 
-  it("crash a node in the middle of its step: what it was still to send is never sent", () => {
+  it("crash a node within its step, before its remaining messages are sent", () => {
     const struck = { when: { node: 0, sends: "election", to: 2 }, crash: 0, withinStep: true } as const;
     const { log, result } = played({ steps: [{ call: 0 }, struck, { at: 1, call: 1 }] });
     const own = log.filter((line) => line.startsWith("0.0  node 0") && !line.includes("is now"));
@@ -115,7 +115,7 @@ describe("the steps of a scenario", () => {
     expect([result.nodesAlive, result.expectations.filter(({ passed }) => !passed)]).toEqual([[1, 2, 3], []]);
   });
 
-  it("set clocks, cut, mend, partition, heal and change links", () => {
+  it("set clock rates, and cut, mend, partition, heal and change links", () => {
     const { log } = played({
       steps: [
         { clock: { node: 0, rate: 2 } },
@@ -139,7 +139,7 @@ describe("the steps of a scenario", () => {
   it.each<[NonNullable<ScenarioSource["steps"]>[number]["journal"], string]>([
     ["kept", "from 0"],
     ["lost", "from 2"],
-  ])("a journal that is %s", (journal, decided) => {
+  ])("crash a node whose journal is %s", (journal, decided) => {
     const { result } = played({
       protocol: "paxos",
       options: {},
@@ -158,7 +158,7 @@ describe("the steps of a scenario", () => {
 });
 
 describe("the beginning of a scenario", () => {
-  it.each(["heartbeat", "token-ring"])("starts %s, which does nothing otherwise", (protocol) => {
+  it.each(["heartbeat", "token-ring"])("starts %s, which does nothing before it is started", (protocol) => {
     expect(played({ protocol, options: {}, until: 1_000 }).result.messages.total).toBeGreaterThan(10);
     const idle = { protocol, options: {}, until: 1_000, begin: { nodes: "idle" } } as const;
     expect(played(idle).result.messages.total).toBe(0);
@@ -170,7 +170,7 @@ describe("the network of a scenario", () => {
   const received = (network: ScenarioSource["network"], line: RegExp) =>
     played({ ...calls, ...(network === undefined ? {} : { network }) }).log.filter((each) => line.test(each));
 
-  it("has delays for all links and for one, loses and duplicates", () => {
+  it("has delays for all links or one link, losses and duplicates", () => {
     expect(received({ delayMs: 20 }, /^20\.0 .* receives election from 0/)).toHaveLength(3);
     expect(received({ links: [{ from: 0, to: 3, delayMs: 7 }] }, /^7\.0 {2}node 3 {2}receives election/)).toHaveLength(
       1,
@@ -186,13 +186,13 @@ describe("the network of a scenario", () => {
     expect(received({ processingMs: 4 }, /node 3 {2}receives election from 0/)[0]).toMatch(/^14\.0/);
   });
 
-  it("has liars", () => {
+  it("has Byzantine nodes", () => {
     const { result } = played({ ...calls, byzantine: { 3: "mute" } });
     expect(result.outcome).toMatchObject({ leader: { 0: 2, 1: 2 } });
   });
 });
 
-describe("what a scenario expects", () => {
+describe("an expectation of a scenario", () => {
   const election = { begin: { down: [3] }, steps: [{ call: 0 }] };
 
   it.each<[ScenarioSource["expect"], [string, unknown][]]>([
@@ -211,11 +211,11 @@ describe("what a scenario expects", () => {
     [{ violated: ["E1 safety"] }, [["violated", []]]],
     [{ restsByMs: 45 }, []],
     [{ restsByMs: 44 }, [["restsByMs", 45]]],
-  ])("%j", (expected, unmet) => {
+  ])("is compared with the result: %j", (expected, unmet) => {
     expect(failed({ ...election, expect: expected })).toEqual(unmet);
   });
 
-  it("of mutual exclusion: who entered and who waits, in order", () => {
+  it("can list the nodes that entered, in order, and the waiting nodes", () => {
     const mutex: Partial<ScenarioSource> = {
       protocol: "ricart-agrawala",
       options: {},
@@ -228,7 +228,7 @@ describe("what a scenario expects", () => {
     ]);
   });
 
-  it("of consensus: nothing is decided as long as there is no majority, which is not yet a violation", () => {
+  it("can be that consensus without a majority decides nothing, which is not yet a violation", () => {
     const { result } = played({
       protocol: "paxos",
       options: {},
@@ -246,70 +246,70 @@ describe("what a scenario expects", () => {
   });
 });
 
-describe("what a run says of properties", () => {
+describe("the verdict on a property", () => {
   const said = (more: Partial<ScenarioSource>, properties: "every step" | "at the end" = "every step") => {
     const source = { name: "x", protocol: "bully", options: bounds, nodes: 3, ...more };
     const result = runScenario(scenarioSchema.parse(source), { properties });
     return Object.fromEntries(result.properties.map(({ name, verdict, why }) => [name, [verdict, why]]));
   };
 
-  it("where it was cut off: what should hold in the end and does not yet is unknown, and what holds does so far", () => {
+  it("is unknown or holds so far if the run was cut off", () => {
     const heartbeat: Partial<ScenarioSource> = {
       protocol: "heartbeat",
       options: {},
       begin: { nodes: "started", down: [2] },
     };
     expect(said({ ...heartbeat, until: 200 })).toMatchObject({
-      "strong completeness": ["unknown", "not so when the run was cut off"],
+      "strong completeness": ["unknown", "not true when the run was cut off"],
     });
     expect(said({ ...heartbeat, until: 9_000 })).toMatchObject({ "strong completeness": ["holds", "so far"] });
   });
 
-  it("where it was cut off: who still waits may get what it waits for", () => {
+  it("is unknown if a node still waits when the run is cut off", () => {
     const mutex = { protocol: "ricart-agrawala", options: {}, steps: [{ request: 0 }] };
     expect(said({ ...mutex, until: 5 })).toMatchObject({
       "ME1 safety": ["holds", "so far"],
-      "ME2 no starvation": ["unknown", "node 0 still waited when the run was cut off"],
+      "ME2 no starvation": ["unknown", "node 0 was still waiting when the run was cut off"],
     });
     expect(said(mutex)).toMatchObject({ "ME2 no starvation": ["holds", ""] });
   });
 
-  it("where it was cut off: who has waited for more than half of a long run waits in vain, though timers run for ever", () => {
+  it("is violated if a node has waited for more than half of a long run, even if timers never stop", () => {
     const alone: Partial<ScenarioSource> = {
       protocol: "view-synchrony",
       options: {},
       steps: [{ at: 1_000, crash: [1, 2] }],
     };
-    const silence = "views: nobody stays silent";
+    const silence = "views: no node stays silent";
     expect(said({ ...alone, until: 8_000 })[silence]).toMatchObject([
       "unknown",
-      "node 0 still waited when the run was cut off",
+      "node 0 was still waiting when the run was cut off",
     ]);
     expect(said({ ...alone, until: 30_000 })[silence]).toEqual(["violated", ""]);
   });
 
-  it("where a time was given and it came to rest before: the same as without", () => {
+  it("does not depend on the end if the run is idle before it", () => {
     const stuck = { protocol: "ricart-agrawala", options: {}, begin: { down: [2] }, steps: [{ request: 0 }] };
     expect(said({ ...stuck, until: 1_000 })).toEqual(said(stuck));
     expect(said(stuck)).toMatchObject({ "ME1 safety": ["holds", ""], "ME2 liveness": ["violated", ""] });
   });
 
-  it("where it was never at rest: nothing is known of what holds at rest", () => {
+  it("is unknown for a property of idle states if the run was never idle", () => {
     const election = { steps: [{ call: 0 }] };
-    expect(said({ ...election, until: 5 })).toMatchObject({ "E2 liveness": ["unknown", "the run was never at rest"] });
+    expect(said({ ...election, until: 5 })).toMatchObject({ "E2 liveness": ["unknown", "the run was never idle"] });
     expect(said(election)).toMatchObject({ "E2 liveness": ["holds", ""] });
   });
 
-  it("looked at in the end alone: nothing is known of the rests before", () => {
+  it("is unknown if properties are checked only at the end", () => {
     expect(said({ steps: [{ call: 0 }] }, "at the end")).toMatchObject({
-      "E1 safety": ["unknown", "looked at only in the end"],
-      "E2 liveness": ["unknown", "looked at only in the end"],
+      "E1 safety": ["unknown", "checked only at the end"],
+      "E2 liveness": ["unknown", "checked only at the end"],
     });
   });
 });
 
 describe("the same scenario", () => {
-  it("gives the same run, whatever happens in it", () => {
+  it("gives the same run for any steps and network", () => {
     const steps = fc.array(
       fc.oneof(
         fc.record({ after: fc.nat(30), call: fc.nat(3) }),

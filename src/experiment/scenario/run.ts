@@ -1,4 +1,4 @@
-/** Runs a scenario: the same scenario gives the same run, to the byte. */
+/** Runs scenarios. Equal scenarios give exactly equal runs, byte for byte. */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import type { ByzantineBehaviour } from "../../protocols/byzantine.ts";
@@ -20,48 +20,59 @@ import { fieldName, type Path } from "./problem.ts";
 import { type Judged, type Result, resultOf } from "./result.ts";
 import { askWords, type Condition, type Nodes, type Scenario, type Step } from "./schema.ts";
 
+/** Options and callbacks of a run. */
 export interface RunHooks {
-  /** Receives every entry of the trace. */
+  /** Called for every entry of the trace. */
   readonly trace?: (entry: TraceEntry) => void;
-  /** Told of each step that is taken, and when. */
+  /** Called for each step that is taken, with the virtual time. */
   readonly took?: (step: Step, atMs: number) => void;
-  /** Where a field stands, for errors that come up only in the run. */
+  /** Returns the position of a field in the file. Used for errors that occur only during the run. */
   readonly place?: (path: Path) => string;
-  /** Where the run goes on from, instead of beginning anew, and what runs: all nodes are as they were at that moment. */
+  /** The snapshot to continue from, and its protocol. Default: start from the beginning. */
   readonly from?: { readonly protocol: AnyProtocol; readonly snapshot: Snapshot<Vocabulary> };
-  /** Keeps what is drawn, and has what another run drew. */
+  /** Stores the random draws of the run, and may reuse draws from another run. */
   readonly draws?: Draws;
-  /** Who plays, where it is known already: many runs of one scenario share its protocol. */
+  /** The cast, if already created, so that many runs of one scenario can share it. */
   readonly cast?: Cast;
-  /** `at the end` is faster with many nodes, and says less. */
+  /**
+   * When to check properties. `at the end` is faster if there are many nodes, but misses violations before the end.
+   * Default: `every step`.
+   */
   readonly properties?: "every step" | "at the end";
 }
 
-/** What a scenario's protocol is, once its name, variant and options are known to be sound. */
+/** The protocol and nodes of a scenario, after the protocol's name, variant and options have been validated. */
 export interface Cast {
+  /** The protocol with its options. */
   readonly protocol: AnyProtocol;
+  /** The family of the protocol, which defines its commands and outcomes. */
   readonly family: Family;
-  /** As the scenario has them: the order of the ring. */
+  /** The node ids, in ring order. */
   readonly ids: readonly NodeId[];
-  /** With the order of the ring, if there is one. */
+  /** The protocol's options, including the ring order if it has one. */
   readonly options: object;
-  /** How those begin who are up: as the scenario says, or as the protocol needs it. */
+  /** Whether nodes begin idle or start at time 0, as specified by the scenario or required by the protocol. */
   readonly begin: "idle" | "started";
 }
 
-/** How far a run has come. */
+/** The progress of a run. */
 export interface Progress {
+  /** The virtual time of the run, in milliseconds. */
   readonly timeMs: number;
+  /** The number of messages sent so far. */
   readonly messages: number;
 }
 
-/** After so many happenings a run can be looked at, and stopped. */
+/** The number of simulated events between two progress reports. */
 const SLICE = 20_000;
 
 type AnySimulation = Simulation<Vocabulary>;
 type Slices<T> = Generator<Progress, T>;
 
-/** @throws UsageError for a deed that cannot be done, such as the crash of a node that is down. */
+/**
+ * Runs a scenario to the end and returns the result.
+ * @throws UsageError if a step is impossible, such as crashing a node that has already crashed
+ */
 export function runScenario(scenario: Scenario, hooks: RunHooks = {}): Result {
   const slices = playScenario(scenario, hooks);
   for (;;) {
@@ -70,7 +81,7 @@ export function runScenario(scenario: Scenario, hooks: RunHooks = {}): Result {
   }
 }
 
-/** The same in slices: it stops now and then to say how far it has come, and goes on when asked to. */
+/** Runs a scenario in slices: yields its progress from time to time and continues when the caller calls `next()`. */
 export function* playScenario(scenario: Scenario, hooks: RunHooks = {}): Slices<Result> {
   const made = hooks.cast ?? cast(scenario, hooks.from?.protocol);
   const events: Emitted[] = [];
@@ -102,28 +113,29 @@ export function* playScenario(scenario: Scenario, hooks: RunHooks = {}): Slices<
   return resultOf({ sim, scenario, protocol, family, timeMs: run.lastMs, events, missed, watched });
 }
 
-/** What belongs to one run. */
 interface Run {
   readonly sim: AnySimulation;
   readonly scenario: Scenario;
   readonly made: Cast;
   readonly awaited: Watch;
   readonly hooks: RunHooks;
-  /** When the last thing happened. The simulator's clock goes on to when a cancelled timer would have fired. */
+  /** The time of the last event. The simulator's clock may be later, if the last timer to become due was canceled. */
   lastMs: number;
 }
 
 const FEW_NODES = 1_000;
 
 /**
- * @param given what runs instead of the model, which is then not made
- * @throws UsageError for an unknown protocol, variant or option
+ * Creates a scenario's protocol and its list of nodes.
+ * @param given a protocol to run instead of the model
+ * @throws UsageError if the protocol, variant or an option is unknown
  */
 export function cast({ protocol: name, variant, options, nodes, begin }: Scenario, given?: AnyProtocol): Cast {
   const entry = protocolNamed(name);
   const { model } = variant === undefined ? entry : variantNamed(name, variant);
   const ids = typeof nodes === "number" ? Array.from({ length: nodes }, (_, id) => id) : nodes;
-  // Many nodes would each look for their neighbour among all: they are told, though it is the default.
+  // If there are many nodes, pass them the ring order even if it is the default. Otherwise, each node would search all
+  // nodes for its neighbor.
   const isTold = typeof nodes !== "number" || nodes > FEW_NODES;
   const ring = isTold && entry.onRing !== null ? entry.onRing(ids) : {};
   const all = { ...ring, ...options };
@@ -131,7 +143,7 @@ export function cast({ protocol: name, variant, options, nodes, begin }: Scenari
   return { protocol: given ?? model(all), family: entry.family, ids, options: all, begin: begins };
 }
 
-/** Goes on until nothing is left to happen, or that time, or until what is awaited has happened. */
+/** Advances the run until it is idle, until `untilMs`, or until `isDone` returns true. */
 function* advance(run: Run, untilMs: number, isDone: () => boolean = () => false): Slices<void> {
   const { sim, made } = run;
   const happened = patience(made.ids.length, untilMs);
@@ -174,7 +186,7 @@ function begin(run: Run): void {
   for (const [id, differing] of Object.entries(states)) mergeInto(sim.world.state(Number(id)), differing);
 }
 
-/** Returns the first step that was not taken, as what it waited for never happened or came too late. */
+/** Takes the steps. If the condition of a step never came true, or its time had already passed, returns that step. */
 function* takeSteps(run: Run): Slices<Judged[]> {
   const { sim, awaited, scenario } = run;
   const { steps, until = Number.POSITIVE_INFINITY } = scenario;
@@ -194,19 +206,19 @@ function* takeSteps(run: Run): Slices<Judged[]> {
       sim.run(due);
       run.lastMs = due;
     }
-    waitFor(run, steps[i + 1]); // What this deed brings about at once counts already.
+    waitFor(run, steps[i + 1]); // Immediate effects of this step count toward the next condition.
     run.hooks.took?.(step, run.lastMs);
     if (step.withinStep !== true) blaming(["steps", i], run.hooks, () => take(sim, step, run.made));
   }
   return [];
 }
 
-/** A crash within a step strikes at the very moment that is awaited. */
+/** Waits for a step's condition. A crash within a step happens at the moment when the condition comes true. */
 function waitFor({ sim, awaited, made }: Run, step: Step | undefined): void {
   awaited.lookFor(step?.when, step?.withinStep === true ? () => take(sim, step, made) : undefined);
 }
 
-/** An error of the simulator is one of the scenario, and says of which step. */
+/** Adds the step that caused it to the beginning of a UsageError from the simulator. */
 function blaming(path: Path, { place }: RunHooks, deed: () => void): void {
   try {
     deed();
@@ -272,7 +284,7 @@ function eachLink(
   for (const a of listed(from, ids)) for (const b of listed(to, ids)) if (a !== b) deed(a, b);
 }
 
-/** Counts how often a condition came true since it is looked for. */
+/** Watches the trace for a condition and counts its occurrences. */
 class Watch {
   #awaited: Condition | undefined;
   #left = 0;
@@ -280,12 +292,15 @@ class Watch {
   readonly #emitted = new Set<string>();
   readonly #roles = new Set<string>();
 
-  /** It has happened as often as it should. */
+  /** Whether the condition has occurred as many times as required. */
   get hasHappened(): boolean {
     return this.#left === 0;
   }
 
-  /** What to say of it if it never came: which events or roles there were, as no protocol lists its own. */
+  /**
+   * The explanation of an unmet condition. It lists the events or roles that were observed, because protocols do not
+   * declare theirs.
+   */
   get inVain(): string {
     const { emits, becomes } = this.#awaited ?? {};
     if (emits !== undefined) return neverWas(emits, "the events were", this.#emitted);
@@ -293,7 +308,9 @@ class Watch {
     return NEVER;
   }
 
-  /** From now on this is looked for; undefined: nothing is. @param then what is done at the very moment in which it is met */
+  /**
+   * Starts watching for a condition, or stops watching if there is none. @param then called when the condition is met
+   */
   lookFor(condition: Condition | undefined, then: () => void = () => undefined): void {
     this.#awaited = condition;
     this.#met = then;
@@ -335,7 +352,7 @@ function matches(condition: Condition, entry: TraceEntry): boolean {
   }
 }
 
-/** `node 5 sends answer to 4, for the second time`, for people. */
+/** Describes a condition, such as `node 5 sends answer to 4 (occurrence 2)`. */
 function conditionText({ node, occurrence, ...rest }: Condition): string {
   const who = node === undefined ? "any node" : `node ${node}`;
   const what = [

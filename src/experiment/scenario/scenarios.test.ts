@@ -1,4 +1,4 @@
-/** The files of `scenarios/`: the worked examples of the book, and where its algorithms break. */
+/** Runs the files of `scenarios/`: the worked examples of the book, and runs that break its algorithms. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -20,20 +20,20 @@ function played(file: string) {
 }
 
 describe("scenarios/", () => {
-  it("has some for each protocol", () => {
+  it("has at least one file for each protocol", () => {
     const shown = new Set(files.map((file) => parseScenario(read(file), file).scenario.protocol));
     expect(protocolNames.filter((name) => !shown.has(name))).toEqual([]);
   });
 
-  it.each(files)("%s comes out as expected", (file) => {
+  it.each(files)("%s meets its expectations", (file) => {
     const { scenario, result } = played(file);
     expect(result.expectations.filter(({ passed }) => !passed)).toEqual([]);
-    // Beside what is violated, something is expected of each.
+    // Each scenario has an expectation in addition to `violated`.
     expect(Object.keys(scenario.expect).length).toBeGreaterThan(1);
     expect(scenario.about).not.toBe("");
   });
 
-  it.each(files)("%s comes out as expected under other protocols that it names", (file) => {
+  it.each(files)("%s meets its expectations under its variants", (file) => {
     const { scenario } = parseScenario(read(file), file);
     for (const name of Object.keys(scenario.variants)) {
       const { expectations } = runScenario(asVariant(scenario, name));
@@ -51,20 +51,20 @@ describe("scenarios/", () => {
     string[],
     string[],
   ];
-  it.each(some)("%s comes out the same each time, and where nobody watches", comesOutTheSame);
-  it.each(rest)("%s comes out the same each time, and where nobody watches", { tags: ["long"] }, comesOutTheSame);
+  it.each(some)("%s gives the same result each time, with and without a trace", comesOutTheSame);
+  it.each(rest)("%s gives the same result each time, with and without a trace", { tags: ["long"] }, comesOutTheSame);
 
-  it.each(files)("%s tells editors where the schema is", (file) => {
+  it.each(files)("%s names its schema for editors", (file) => {
     expect(read(file).split("\n")[0]).toBe("# yaml-language-server: $schema=./scenario.schema.json");
   });
 
-  it("the one in docs/scenarios.md comes out as expected", () => {
-    const page = readFileSync(`${folder}../docs/scenarios.md`, "utf8");
+  it("has an example in docs/verify/scenarios.md that meets its expectations", () => {
+    const page = readFileSync(`${folder}../docs/verify/scenarios.md`, "utf8");
     const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text]) => text as string);
     const whole = blocks.filter((text) => /^name:/m.test(text));
     expect(whole).toHaveLength(1);
     for (const text of whole) {
-      const { expectations } = runScenario(parseScenario(text, "docs/scenarios.md").scenario);
+      const { expectations } = runScenario(parseScenario(text, "docs/verify/scenarios.md").scenario);
       expect(expectations.map(({ passed }) => passed)).toEqual([true, true]);
     }
     const conditions = blocks.filter((text) => /^when:/m.test(text)).flatMap((text) => text.trim().split("\n"));
@@ -75,7 +75,7 @@ describe("scenarios/", () => {
     }
   });
 
-  it("scenario.schema.json is what the schema in the code says (otherwise: npm run pages -- scenarios)", () => {
+  it("scenario.schema.json matches the schema in the code (to update: npm run pages -- scenarios)", () => {
     const file = `${folder}scenario.schema.json`;
     const schema = jsonSchema();
     if (process.env.COTERIE_WRITE_PAGE === "1" && !equal(JSON.parse(readFileSync(file, "utf8")), schema)) {

@@ -1,6 +1,6 @@
 /**
- * A scenario is data: which nodes run what, over which network, what is done to them and when, and what should come of
- * it. Each field is described here once; files, command line and editors go by it.
+ * The schema of scenarios. A scenario is data: nodes, a protocol, a network, timed steps and the expected result.
+ * Files, the command line and editors all use the descriptions in this schema.
  */
 import { z } from "zod";
 import { UsageError, unexpected } from "../../core/errors.ts";
@@ -27,13 +27,13 @@ const word = z.string("a word").min(1, "a word");
 const whole = z.int("a whole number of 0 or more").min(0, "a whole number of 0 or more");
 const rate = z.number("a rate from 0 to 1").min(0, "a rate from 0 to 1").max(1, "a rate from 0 to 1");
 const nodeKey = z.string().regex(/^(0|[1-9]\d*)$/, A_NODE);
-const messageKey = z.string().regex(/^\d+\.[1-9]\d*(@\d+)?$/, "a sender and a count from 1, such as 0.1");
+const messageKey = z.string().regex(/^\d+\.[1-9]\d*(@\d+)?$/, "a sender and a message number from 1, such as 0.1");
 const fields = z.record(z.string(), z.unknown(), "an object");
 
-/** Either the same for every alive node, or for each node by its id. */
+/** Accepts either one value for every alive node or one value per node id. */
 function byNode<T extends z.ZodType>(value: T, expected: string) {
-  return z.union([value, z.record(nodeKey, value, `${expected}, or an object from node to that`)], {
-    error: `${expected}, or an object from node to that`,
+  return z.union([value, z.record(nodeKey, value, `${expected}, or an object that maps nodes to such values`)], {
+    error: `${expected}, or an object that maps nodes to such values`,
   });
 }
 
@@ -49,16 +49,16 @@ const delay = z
     ],
     "milliseconds, [least, most], { normal: { meanMs, deviationMs } } or { logNormal: { medianMs, sigma } }",
   )
-  .describe("Milliseconds: constant, [least, most], normal (cut at 0) or log-normal.");
+  .describe("Milliseconds: constant, [least, most], normal (values below 0 count as 0) or log-normal.");
 
 const linkConditions = {
   delayMs: delay.exactOptional(),
-  lossRate: rate.exactOptional().describe("How many of the messages get lost, from 0 to 1."),
-  duplicateRate: rate.exactOptional().describe("How many of the messages arrive twice, from 0 to 1."),
+  lossRate: rate.exactOptional().describe("Fraction of lost messages, from 0 to 1."),
+  duplicateRate: rate.exactOptional().describe("Fraction of duplicated messages, from 0 to 1."),
   order: z
     .enum(["fifo", "none"], "fifo or none")
     .exactOptional()
-    .describe("fifo: messages of one link arrive in the order of sending. none: each takes its own time."),
+    .describe("fifo: messages on a link arrive in the order they were sent. none: in any order."),
   bytesPerMs: z.number("bytes per millisecond").positive("above 0").exactOptional().describe("Bandwidth of a link."),
 };
 
@@ -66,18 +66,18 @@ const network = z
   .strictObject(
     {
       ...linkConditions,
-      processingMs: delay.exactOptional().describe("How long a node is busy with one message; others wait in order."),
+      processingMs: delay.exactOptional().describe("How long a node is busy with one message; other messages wait."),
       syncMs: milliseconds
         .exactOptional()
-        .describe("Until a journalled record is durable if no send forces it before."),
+        .describe("Time until a journal record becomes durable, unless a send forces it earlier."),
       links: z
         .array(z.strictObject({ from: node, to: node, ...linkConditions }, "an object"), "a list of links")
         .exactOptional()
-        .describe("Links that differ from the rest, each in one direction."),
+        .describe("Links with different conditions, each in one direction."),
     },
     "an object",
   )
-  .describe("How messages travel. Left out: every message takes 10 ms, none is lost, links are FIFO.");
+  .describe("The network. Default: every message takes 10 ms, no messages are lost, and links are FIFO.");
 
 const begin = z
   .strictObject(
@@ -86,22 +86,25 @@ const begin = z
         .enum(["idle", "started"], "idle or started")
         .exactOptional()
         .describe(
-          "idle: as if they had been running quietly for long, as in the book. started: all start at time 0. Left out: started where the protocol does nothing before it is started (heartbeat, token-ring), otherwise idle.",
+          "idle: all nodes are up and idle, as in the textbook. started: all start at time 0. Default: started for protocols that do nothing before they are started (heartbeat, token-ring), otherwise idle.",
         ),
-      down: nodeList.default([]).describe("Nodes that are down from the beginning."),
+      down: nodeList.default([]).describe("Nodes that are down at the start."),
       states: z
-        .record(nodeKey, fields, "an object from node to fields of its state")
+        .record(nodeKey, fields, "an object that maps nodes to fields of their state")
         .default({})
-        .describe("Fields of a node's state that differ from that of a node that has never run, such as a clock."),
+        .describe("Fields of the initial state of a node, such as a clock."),
     },
     "an object",
   )
-  .describe("Who is up when the story begins.");
+  .describe("The nodes at the beginning.");
 
-/** What a condition may wait for. */
+/** The kinds of events that a condition can wait for. */
 export const conditionWords = ["sends", "receives", "emits", "timesOut", "becomes"] as const;
 
-/** For editors; a file in which it is otherwise is refused in a better sentence than theirs (soundness.ts). */
+/**
+ * States that exactly one of the fields must be present. This is only for editors: when Coterie reads a file,
+ * soundness.ts reports the mistake with a clearer message.
+ */
 function exactlyOneOf(words: readonly string[]): { oneOf: { required: string[] }[] } {
   return { oneOf: words.map((word) => ({ required: [word] })) };
 }
@@ -109,29 +112,29 @@ function exactlyOneOf(words: readonly string[]): { oneOf: { required: string[] }
 const when = z
   .strictObject(
     {
-      node: node.exactOptional().describe("Of which node it is said; left out: of any."),
+      node: node.exactOptional().describe("The node that the condition refers to. Default: any node."),
       sends: word.exactOptional().describe("It sends a message of this type …"),
       to: node.exactOptional().describe("… to this node."),
       receives: word.exactOptional().describe("It receives a message of this type …"),
       from: node.exactOptional().describe("… from this node."),
       emits: word.exactOptional().describe("It emits an event of this type, such as elected or entered."),
-      timesOut: word.exactOptional().describe("This timer of it fires."),
+      timesOut: word.exactOptional().describe("This timer of the node fires."),
       becomes: word.exactOptional().describe("It takes on this role, such as leader or campaigning."),
       occurrence: z
         .int("a whole number > 0")
         .positive("a whole number > 0")
         .default(1)
-        .describe("Which occurrence of it, counted from the step before: 2 waits for the second."),
+        .describe("Which occurrence to wait for, counting from the previous step: 2 waits for the second one."),
     },
     "an object such as { node: 5, sends: answer }",
   )
   .meta(exactlyOneOf(conditionWords))
-  .describe("Waits until this happens, counted from the step before.");
+  .describe("Waits until this happens after the previous step.");
 
 const time = {
-  at: milliseconds.exactOptional().describe("At this time of the run, in milliseconds."),
+  at: milliseconds.exactOptional().describe("The time of the step, in milliseconds since the beginning of the run."),
   when: when.exactOptional(),
-  after: milliseconds.exactOptional().describe("So many milliseconds after the step before, or after `when`."),
+  after: milliseconds.exactOptional().describe("The delay after the previous step or after `when`, in milliseconds."),
 };
 
 const fromTo = z.strictObject({ from: nodes, to: nodes }, "an object { from, to }");
@@ -146,10 +149,10 @@ const partition = z.union(
   "a list of groups, { oneWay: { from, to } }, { bridge: node } or { majorityRing: true }",
 );
 
-/** What is asked of a node in the words of its family. */
+/** Requests to nodes, named after each family's verb. */
 const asks = {
   call: nodes.exactOptional().describe("Election: these nodes call one."),
-  request: nodes.exactOptional().describe("Mutual exclusion: these nodes ask to enter."),
+  request: nodes.exactOptional().describe("Mutual exclusion: these nodes request to enter."),
   send: nodes.exactOptional().describe("Multicast: these nodes send."),
   propose: nodes.exactOptional().describe("Consensus: these nodes propose."),
   voteNo: nodes.exactOptional().describe("Atomic commit: these nodes vote no from now on."),
@@ -161,23 +164,25 @@ const deeds = {
     .strictObject({ node: nodes, command: z.looseObject({ type: word }, "an object with a type") }, "{ node, command }")
     .exactOptional()
     .describe("Gives a command of the protocol, such as { type: suspect, node: 7 }."),
-  crash: nodes.exactOptional().describe("They lose their state, their timers and what is on its way to them."),
-  start: nodes.exactOptional().describe("They start, or start again: the journal is replayed first."),
-  pause: nodes.exactOptional().describe("They stand still; what arrives waits."),
-  resume: nodes.exactOptional().describe("They go on."),
+  crash: nodes
+    .exactOptional()
+    .describe("These nodes crash. They lose their state, their timers and the messages in transit to them."),
+  start: nodes.exactOptional().describe("These nodes start or restart. The journal is replayed first."),
+  pause: nodes.exactOptional().describe("These nodes are paused. Messages sent to them wait."),
+  resume: nodes.exactOptional().describe("These nodes resume."),
   clock: z
     .strictObject({ node: nodes, rate: z.number("a rate above 0").positive("a rate above 0") }, "{ node, rate }")
     .exactOptional()
-    .describe("Their timers run at this rate from now on: 2 is twice as fast, 0.5 half as fast."),
+    .describe("The rate of this node's timers from now on: 2 is twice as fast, 0.5 is half as fast."),
   cut: fromTo.exactOptional().describe("From now on messages in this direction are lost."),
-  mend: fromTo.exactOptional().describe("Messages in this direction arrive again."),
+  mend: fromTo.exactOptional().describe("Messages in this direction are delivered again."),
   partition: partition
     .exactOptional()
     .describe(
-      "Groups that hear only themselves (who is in none forms one more); or one-way; or two halves that only a bridge connects; or a ring in which everybody hears its neighbours only.",
+      "Groups of nodes that are cut off from each other (any remaining nodes form one more group); or a one-way cut; or two halves connected only by a bridge; or a ring of nodes that can reach only their neighbors.",
     ),
   heal: z.literal("all", '"all"').exactOptional().describe("All cuts are mended."),
-  link: aLink.exactOptional().describe("From now on these links have other delays, losses or bandwidth."),
+  link: aLink.exactOptional().describe("From now on these links have different delays, losses or bandwidth."),
 };
 
 const step = z
@@ -189,20 +194,20 @@ const step = z
         .int("a whole number > 0")
         .positive("a whole number > 0")
         .exactOptional()
-        .describe("With request, send or propose: how often, where the protocol has a word for that."),
+        .describe("With request, send or propose: how many times to do it, if the protocol supports that."),
       journal: z
         .enum(["kept", "synced", "lost", "corrupted"], "kept, synced, lost or corrupted")
         .exactOptional()
-        .describe("With crash: what becomes of the journal. synced: what was not durable yet is lost."),
+        .describe("With crash: the fate of the journal. synced: records that were not durable are lost."),
       withinStep: z
         .literal(true, "true")
         .exactOptional()
-        .describe("With crash, and when the node itself sends or emits something: it does nothing more of that step."),
+        .describe("With crash, when the node itself sends or emits something: the rest of that step is skipped."),
     },
     "an object such as { at: 100, crash: 7 }",
   )
   .meta(exactlyOneOf(Object.keys(deeds)))
-  .describe("One thing that is done, and when. Steps are taken in their order; without a time, at once.");
+  .describe("One action and its time. Steps are taken in order. A step without a time is taken at once.");
 
 const messages = z.union(
   [
@@ -210,7 +215,7 @@ const messages = z.union(
     z.strictObject(
       {
         total: whole.exactOptional(),
-        byType: z.record(z.string(), whole, "an object from type to count").exactOptional(),
+        byType: z.record(z.string(), whole, "an object that maps message types to counts").exactOptional(),
       },
       "an object",
     ),
@@ -223,42 +228,45 @@ const expectation = z
     {
       leader: byNode(z.union([node, z.null()]), "a node or null")
         .exactOptional()
-        .describe("Election, consensus with a leader: who leads in the eyes of every alive node, or by node."),
-      entries: nodeList.exactOptional().describe("Mutual exclusion: who entered, in that order."),
-      waiting: nodeList.exactOptional().describe("Mutual exclusion: who asked and has not entered, ascending."),
+        .describe("Election, consensus with a leader: the leader that every alive node follows, or one per node."),
+      entries: nodeList.exactOptional().describe("Mutual exclusion: the nodes that entered, in order."),
+      waiting: nodeList
+        .exactOptional()
+        .describe("Mutual exclusion: the nodes that have requested but not entered, in ascending order."),
       delivered: byNode(z.array(word, "a list of messages"), "a list of messages")
         .exactOptional()
-        .describe("Multicast: what was delivered, in that order, at every alive node or by node."),
+        .describe("Multicast: the delivered messages in order, at every alive node or per node."),
       decided: byNode(z.union([word, z.array(word), z.null()]), "a value, a list of them, or null")
         .exactOptional()
         .describe(
-          "Consensus: what every alive node has decided, or by node; null: nothing. Of a replicated log: the commands, in that order.",
+          "Consensus: the decision of every alive node, or one per node. null: none. For a replicated log, the commands in order.",
         ),
       suspected: byNode(nodeList, A_LIST)
         .exactOptional()
-        .describe("Membership: the nodes that every alive node suspects, ascending, or by node."),
-      messages: messages.exactOptional().describe("How many messages were sent, self-sends not counted."),
+        .describe("Membership: the nodes that every alive node suspects, or one list per node, in ascending order."),
+      messages: messages.exactOptional().describe("The number of messages sent, excluding those to the sender itself."),
       datagrams: whole
         .exactOptional()
-        .describe("As how many datagrams they go out where one reaches all others at once, as with IP multicast."),
+        .describe("The number of datagrams if one datagram reaches all other nodes, as with IP multicast."),
       violated: z
-        .array(word, "a list of names of properties")
+        .array(word, "a list of property names")
         .default([])
-        .describe("The properties that are violated, and no others. Left out: all hold."),
-      restsByMs: milliseconds.exactOptional().describe("Nothing is left to happen after this time."),
+        .describe("The properties that are violated; all others must hold. Default: none."),
+      restsByMs: milliseconds.exactOptional().describe("The run must be idle by this time, in milliseconds."),
     },
     "an object",
   )
-  .describe("What should come of it.");
+  .describe("The expected result.");
 
+/** The Zod schema of a scenario. */
 export const scenarioSchema = z
   .strictObject(
     {
       $schema: z.string("text").exactOptional(),
-      name: z.string(A_NAME).min(1, A_NAME).describe("One line."),
-      about: z.string("text").default("").describe("What happens, and why it is worth watching."),
-      protocol: word.meta({ enum: protocolNames }).describe("A name of the registry, as in `coterie protocols`."),
-      variant: word.exactOptional().describe("Another form of the protocol."),
+      name: z.string(A_NAME).min(1, A_NAME).describe("The scenario's name, in one line."),
+      about: z.string("text").default("").describe("What happens in the scenario, and why it is interesting."),
+      protocol: word.meta({ enum: protocolNames }).describe("A protocol name, as listed by `coterie protocols`."),
+      variant: word.exactOptional().describe("A variant of the protocol."),
       options: fields.default({}).describe("The protocol's own options."),
       nodes: z
         .union(
@@ -268,7 +276,9 @@ export const scenarioSchema = z
           ],
           A_COUNT,
         )
-        .describe("How many, with ids from 0; or their ids, in the order of the ring where the protocol has one."),
+        .describe(
+          "The number of nodes, with ids from 0; or their ids, in the order of the ring if the protocol has one.",
+        ),
       seed: z
         .int(`a seed from 0 to ${MAX_SEED}`)
         .min(0, `a seed from 0 to ${MAX_SEED}`)
@@ -283,44 +293,53 @@ export const scenarioSchema = z
             z.record(nodeKey, z.enum(behaviours, `one of ${behaviours.join(", ")}`)),
             z.array(node).transform((nodes) => Object.fromEntries(nodes.map((id) => [id, "adversary" as const]))),
           ],
-          "an object from node to behaviour, or a list of nodes",
+          "an object that maps nodes to behaviors, or a list of nodes",
         )
         .default({})
-        .describe("Nodes that lie, and how; of a list, all in any way."),
-      steps: z.array(step, "a list of steps").default([]).describe("What is done, in this order."),
-      until: milliseconds
-        .exactOptional()
-        .describe("When the run ends, in milliseconds. Left out: when nothing is left to happen."),
+        .describe("Byzantine nodes and their behavior. A list means adversary for all."),
+      steps: z.array(step, "a list of steps").default([]).describe("The steps, in order."),
+      until: milliseconds.exactOptional().describe("The end of the run in milliseconds. Default: when it is idle."),
       expect: expectation.prefault({}),
       variants: z
-        .record(word, expectation, "an object from protocol to what should come of it")
+        .record(word, expectation, "an object that maps protocols to expected results")
         .default({})
-        .describe("Other protocols that the same steps may be taken under, and what should come of it there."),
+        .describe("Other protocols to run with the same steps, and the expected result for each."),
       labels: z
-        .record(messageKey, word, 'an object from message to name, such as { "0.1": F1 }')
+        .record(messageKey, word, 'an object that maps messages to names, such as { "0.1": F1 }')
         .default({})
-        .describe("Multicast: what messages are called in pictures and in the report."),
+        .describe("Multicast: names for messages in pictures and in the report."),
     },
     "an object with name, protocol and nodes",
   )
-  .describe("A scenario of Coterie: a run of a protocol as data.");
+  .describe("A Coterie scenario: a run of a protocol, as data.");
 
+/** A validated scenario, with all defaults filled in. */
 export type Scenario = z.output<typeof scenarioSchema>;
-/** A scenario as it is written: what has a default may be left out. */
+/** A scenario as users write it. Fields with a default may be omitted. */
 export type ScenarioSource = z.input<typeof scenarioSchema>;
+/** One timed step of a scenario. */
 export type Step = Scenario["steps"][number];
+/** A condition that a step waits for. */
 export type Condition = NonNullable<Step["when"]>;
+/** The expected results of a scenario. */
 export type Expectation = Scenario["expect"];
+/** A node id, a list of node ids, or `all`. */
 export type Nodes = z.output<typeof nodes>;
 
+/** The names of steps that make a request to a node. */
 export const askWords = Object.keys(asks) as (keyof typeof asks)[];
+/** The names of steps that change nodes or links. */
 export const deedWords = Object.keys(deeds) as (keyof typeof deeds)[];
-/** The JSON schema by which editors complete and check scenario files. */
+
+/** Returns the JSON schema that editors use for completion and validation in scenario files. */
 export function jsonSchema(): object {
   return z.toJSONSchema(scenarioSchema, { io: "input", target: "draft-7" });
 }
 
-/** The scenario, its steps taken under another protocol that it names. @throws UsageError for a protocol that the scenario does not name */
+/**
+ * Returns a scenario that takes the same steps with another protocol, one of its `variants`.
+ * @throws UsageError if the scenario has no such variant
+ */
 export function asVariant(scenario: Scenario, name: string): Scenario {
   if (name === scenario.protocol) return scenario;
   const expect = Object.hasOwn(scenario.variants, name) ? scenario.variants[name] : undefined;

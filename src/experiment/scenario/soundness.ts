@@ -1,14 +1,18 @@
-/** Whether a scenario that has the right fields makes sense: its nodes exist, its words are those of its protocol. */
+/**
+ * Validates aspects of a scenario that its schema does not cover: its nodes exist, and its protocol has the messages,
+ * commands and timers that the scenario names.
+ */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { problem } from "../../core/shape.ts";
+import { suggestion } from "../../core/suggestion.ts";
 import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../../protocols/index.ts";
 import { commandShape, isProperty, isTimer, timersOf, typesOf } from "./names.ts";
-import { fieldName, type Path, type Problem, suggestion, wrong } from "./problem.ts";
+import { fieldName, type Path, type Problem, wrong } from "./problem.ts";
 import { type Cast, cast } from "./run.ts";
 import { askWords, asVariant, conditionWords, deedWords, type Nodes, type Scenario, type Step } from "./schema.ts";
 
-/** The outcome that each family's runs have, as an expectation names it. */
+/** The fields of `expect` that apply to each family. */
 const outcomeWords: Readonly<Record<Family["name"], readonly string[]>> = {
   election: ["leader"],
   "mutual exclusion": ["entries", "waiting"],
@@ -17,7 +21,7 @@ const outcomeWords: Readonly<Record<Family["name"], readonly string[]>> = {
   membership: ["suspected"],
 };
 
-/** The first thing that makes no sense, or null. */
+/** Returns the first problem, or null. */
 export function soundnessProblem(scenario: Scenario): Problem | null {
   const found = castProblem(scenario);
   if (found !== null) return found;
@@ -36,7 +40,10 @@ export function soundnessProblem(scenario: Scenario): Problem | null {
   );
 }
 
-/** What is wrong under another protocol is wrong with the line that names it. */
+/**
+ * Returns the first problem with running the scenario under a different protocol. It is reported at the line that names
+ * that protocol.
+ */
 function variantProblem(scenario: Scenario, name: string): Problem | null {
   const found = soundnessProblem(asVariant(scenario, name));
   if (found === null) return null;
@@ -71,9 +78,9 @@ function castProblem(scenario: Scenario): Problem | null {
 }
 
 function repeatedNode(ids: readonly NodeId[]): Problem | null {
-  if (new Set(ids).size === ids.length) return null; // Quick, since there may be a million.
+  if (new Set(ids).size === ids.length) return null; // A fast path, because there may be a million nodes.
   const at = ids.findIndex((id, place) => ids.indexOf(id) < place);
-  return wrong(["nodes", at], "another id: each node stands there once", ids[at]);
+  return wrong(["nodes", at], "another id, since each node is listed once", ids[at]);
 }
 
 type Reference = readonly [Path, NodeId];
@@ -141,37 +148,37 @@ function stepProblem(scenario: Scenario, { protocol, family }: Cast, at: number,
   const path = ["steps", at];
   const done = deedWords.filter((deed) => step[deed] !== undefined);
   if (done.length !== 1)
-    return wrong(path, "one thing to do, such as { crash: 7 }", done.length === 0 ? step : done.join(" and "));
+    return wrong(path, "exactly one action, such as { crash: 7 }", done.length === 0 ? step : done.join(" and "));
   const asked = askWords.find((word) => step[word] !== undefined);
   const isKnown = asked === family.verb || (asked === "voteNo" && family.refuse !== undefined);
   if (asked !== undefined && !isKnown)
     return {
       path: [...path, asked],
-      sentence: `expected ${fieldName([...path, asked])} to be absent: ${scenario.protocol} is a protocol for ${family.name}; ${family.verb === null ? "its nodes are asked for nothing" : `write ${family.verb}`}`,
+      sentence: `expected ${fieldName([...path, asked])} to be absent: ${scenario.protocol} is a protocol for ${family.name}; ${family.verb === null ? "its nodes take no requests" : `write ${family.verb}`}`,
     };
   if (step.times !== undefined && (asked === undefined || asked === "voteNo" || family.count === null))
-    return wrong([...path, "times"], "absent: it goes with request, send or propose", step.times);
+    return wrong([...path, "times"], "absent without request, send or propose", step.times);
   if (step.journal !== undefined && step.crash === undefined)
-    return wrong([...path, "journal"], "absent: it goes with crash", step.journal);
+    return wrong([...path, "journal"], "absent without crash", step.journal);
   const struck = withinStepProblem(path, step);
   if (struck !== null) return struck;
   if (step.at !== undefined && (step.when !== undefined || step.after !== undefined))
-    return wrong([...path, "at"], "absent beside when or after", step.at);
+    return wrong([...path, "at"], "absent with when or after", step.at);
   return (
     commandProblem([...path, "command", "command"], protocol, step) ??
     conditionProblem([...path, "when"], protocol, step)
   );
 }
 
-/** Within a step is where the node that crashes has just sent or said something. */
+/** Checks that a crash within a step has a condition about a message or event of the same node. */
 function withinStepProblem(path: Path, { withinStep, crash, when, after }: Step): Problem | null {
   if (withinStep === undefined) return null;
   if (typeof crash !== "number")
-    return wrong([...path, "withinStep"], "absent: it goes with the crash of one node", withinStep);
+    return wrong([...path, "withinStep"], "absent without the crash of a single node", withinStep);
   const isItsOwn = when?.node === crash && (when.sends !== undefined || when.emits !== undefined);
   if (!isItsOwn)
-    return wrong([...path, "when"], `what node ${crash} sends or emits, beside withinStep`, when ?? "nothing");
-  return after === undefined ? null : wrong([...path, "after"], "absent beside withinStep", after);
+    return wrong([...path, "when"], `a message or event of node ${crash}, for withinStep`, when ?? "nothing");
+  return after === undefined ? null : wrong([...path, "after"], "absent with withinStep", after);
 }
 
 function commandProblem(path: Path, protocol: AnyProtocol, { command }: Step): Problem | null {
@@ -193,7 +200,7 @@ function conditionProblem(path: Path, protocol: AnyProtocol, { when }: Step): Pr
     ["from", "receives"],
   ] as const)
     if (when[end] !== undefined && when[word] === undefined)
-      return wrong([...path, end], `absent: it goes with ${word}`, when[end]);
+      return wrong([...path, end], `absent without ${word}`, when[end]);
   for (const word of ["sends", "receives"] as const) {
     const type = when[word];
     const types = typesOf(protocol, "message");
@@ -211,25 +218,25 @@ function oneOf(path: Path, known: readonly string[], got: string): Problem {
   return { path, sentence: sentence + suggestion(got, known) };
 }
 
-/** Steps are taken in their order, so a time that is written must not lie before one that stands above it. */
+/** Checks the times. Steps are taken in order, so no step may have an earlier time than a step before it. */
 function timeProblem({ steps, until }: Scenario): Problem | null {
   let reached = 0;
   for (const [i, { at, after, when }] of steps.entries()) {
     if (at !== undefined && at < reached)
-      return wrong(["steps", i, "at"], `${reached} or more: steps are taken in their order`, at);
+      return wrong(["steps", i, "at"], `${reached} or more, since steps are taken in order`, at);
     reached = at ?? (when === undefined ? reached + (after ?? 0) : reached);
   }
   return until !== undefined && until < reached
-    ? wrong(["until"], `${reached} or more: the last step is taken then`, until)
+    ? wrong(["until"], `${reached} or more, when the last step is taken`, until)
     : null;
 }
 
-/** What runs for ever has to be told when to stop. */
+/** Checks that the scenario has an end if its protocol never becomes idle. */
 function endlessProblem({ protocol: name, variant, until }: Scenario, { begin }: Cast): Problem | null {
   if (until !== undefined || begin === "idle" || !hasToStart(name, variant)) return null;
   return {
     path: [],
-    sentence: `expected until to be there, as ${name} never comes to rest: until: 10000 ends it after 10 s`,
+    sentence: `expected until to be set, since ${name} is never idle: until: 10000 ends it after 10 s`,
   };
 }
 
@@ -238,7 +245,7 @@ function expectationProblem(
   { protocol, family, ids }: Cast,
 ): Problem | null {
   if (until !== undefined && expect.restsByMs !== undefined)
-    return wrong(["until"], "absent beside expect.restsByMs: the run ends when nothing is left to happen", until);
+    return wrong(["until"], "absent with expect.restsByMs: the run ends when it is idle", until);
   const fitting = outcomeWords[family.name];
   const stray = Object.values(outcomeWords)
     .flat()
@@ -259,18 +266,22 @@ function expectationProblem(
   return unknown === undefined ? null : oneOf(["expect", "messages", "byType", unknown], types, unknown);
 }
 
-/** A message is named by its sender and a count; in overlapping groups the group follows, as in `0.1@2`. */
+/**
+ * Checks the names of delivered messages, which consist of the sender and a count. With overlapping groups, the group
+ * comes after that, as in `0.1@2`.
+ */
 function deliveryProblem({ delivered }: Scenario["expect"], ids: readonly NodeId[]): Problem | null {
   for (const [path, messages] of valuesOf<string[]>(["expect", "delivered"], delivered))
     for (const [i, message] of messages.entries()) {
       const [, sender] = /^(\d+)\.[1-9]\d*(?:@\d+)?$/.exec(message) ?? [];
-      if (sender === undefined) return wrong([...path, i], "a sender and a count from 1, such as 0.1", message);
+      if (sender === undefined)
+        return wrong([...path, i], "a sender and a message number from 1, such as 0.1", message);
       if (!ids.includes(Number(sender))) return unknownNode(ids, [...path, i], Number(sender));
     }
   return null;
 }
 
-/** What an expectation says of all nodes, or of each. */
+/** Returns the values of an expectation with their paths: either one value for all nodes, or one per node. */
 function valuesOf<T>(path: Path, said: unknown): (readonly [Path, T])[] {
   if (said === undefined) return [];
   const isByNode = typeof said === "object" && said !== null && !Array.isArray(said);
@@ -278,7 +289,10 @@ function valuesOf<T>(path: Path, said: unknown): (readonly [Path, T])[] {
   return Object.entries(said as Readonly<Record<string, T>>).map(([id, value]) => [[...path, id], value] as const);
 }
 
-/** The first field that a node which has never run does not have, or has as something of another kind; or null. */
+/**
+ * Returns the first field that a node's initial state does not have or has with a different type. Null if there is
+ * none.
+ */
 function statesProblem(
   states: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
   protocol: AnyProtocol,
@@ -293,7 +307,7 @@ function statesProblem(
   return null;
 }
 
-/** What is null or empty at first may become anything. */
+/** Compares a value with the initial one. A field that is initially null or empty may have any value. */
 function fieldProblem(path: Path, given: unknown, initial: unknown): Problem | null {
   const kind = kindOf(initial);
   if (kind === "null") return null;

@@ -22,7 +22,7 @@ function run(nodes: number, options: Partial<FloodSetOptions> = {}, delayMs: Del
   return { sim, log: `${log.join("\n")}\n`, decided: range(nodes).map((node) => sim.world.state(node).decided) };
 }
 
-/** Every run in which so many crash, each between steps or before any of the sends of a step. */
+/** Explores every run with this many crashes, each between steps or before any send of a step. */
 const explored = (nodes: number, crashes: number, options: Partial<FloodSetOptions>) =>
   explore({
     protocol: floodSet({ values: ["a", "b", "c", "d"].slice(0, nodes), ...options }),
@@ -35,7 +35,7 @@ const explored = (nodes: number, crashes: number, options: Partial<FloodSetOptio
   });
 
 describe("agreement in f + 1 rounds", () => {
-  it("three nodes, one of which crashes while it tells the others its value: a story", async () => {
+  it("decides in spite of a crash in the middle of a broadcast (story)", async () => {
     const log: string[] = [];
     const sim = simulation<FloodSet>({
       protocol: floodSet({ values: ["a", "b", "c"] }),
@@ -51,7 +51,7 @@ describe("agreement in f + 1 rounds", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it.each([1, 2, 3, 4, 7])("costs (f + 1)N(N − 1) messages among %i, and ends after f + 1 rounds", (nodes) => {
+  it.each([1, 2, 3, 4, 7])("costs (f + 1)N(N − 1) messages with %i nodes and ends after f + 1 rounds", (nodes) => {
     for (const f of [0, 1, 2, 3]) {
       const { sim, decided } = run(nodes, { f });
       expect(sim.messages.total).toBe((f + 1) * nodes * (nodes - 1));
@@ -62,7 +62,7 @@ describe("agreement in f + 1 rounds", () => {
     }
   });
 
-  it("decides what was proposed: where all propose the same, that", () => {
+  it("decides the proposed value if all nodes propose the same one", () => {
     const sim = simulation<FloodSet>({ protocol: floodSet(), nodes: range(4), seed: 1, delayMs: 10 });
     for (const node of range(4)) sim.start(node);
     for (const node of range(4)) sim.command(node, { type: "propose", value: "the same" });
@@ -72,7 +72,7 @@ describe("agreement in f + 1 rounds", () => {
     );
   });
 
-  it("N = 3, f = 1: holds in every run with a crash, and f rounds are one too few", () => {
+  it("N = 3, f = 1: holds in every run with a crash, but not with only f rounds", () => {
     expect(reaching(explored(3, 1, { f: 1 }), "decided")).toMatchObject({ verdict: "holds" });
     expect(explored(3, 1, { f: 1, rounds: "f" })).toMatchObject({
       verdict: "violated",
@@ -80,11 +80,11 @@ describe("agreement in f + 1 rounds", () => {
     });
   });
 
-  it("f crashes are what it stands: one more divides the nodes", () => {
+  it("tolerates f crashes, and one more splits the nodes", () => {
     expect(explored(3, 1, { f: 0 })).toMatchObject({ verdict: "violated", property: { name: "agreement" } });
   });
 
-  it("N = 4, f = 2: three rounds hold, two do not: the value goes from one that crashes to the next", {
+  it("N = 4, f = 2: holds with three rounds, and with two fails when one crashing node passes its value to the next", {
     tags: ["long"],
   }, () => {
     expect(explored(4, 2, { f: 2, rounds: "f" })).toMatchObject({
@@ -99,7 +99,7 @@ describe("agreement in f + 1 rounds", () => {
     expect(Math.max(...broken)).toBeGreaterThan(0);
   });
 
-  it("refuses what makes no sense", () => {
+  it("rejects invalid options", () => {
     expect(() => floodSet({ f: 0, rounds: "f" })).toThrow("expected floodSet.f to be at least 1");
   });
 });

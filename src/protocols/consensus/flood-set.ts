@@ -1,27 +1,31 @@
 /**
- * FloodSet: agreement under crashes in f + 1 synchronous rounds. In each round all tell all which values they know; in one of f + 1 rounds
- * nobody crashes, so after it all know the same.
- * Lynch, "Distributed Algorithms", 1996, §6.2.1; Coulouris et al. §15.5.2; f + 1 rounds are needed: Fischer & Lynch 1982, Dolev & Strong 1983.
+ * FloodSet: agreement in f + 1 synchronous rounds, despite up to f crashes. In each round, all nodes send all the
+ * values that they know. At least one of the f + 1 rounds has no crash. After that round, all nodes know the same
+ * values.
+ * Lynch, "Distributed Algorithms", 1996, §6.2.1; Coulouris et al. §15.5.2; necessity of f + 1 rounds: Fischer & Lynch
+ * 1982, Dolev & Strong 1983.
  *
- * Assumes   synchronous rounds that begin together and last longer than any message travels; reliable links; at most f
- *           crashes, each perhaps in the middle of a broadcast; nobody comes back.
- * Safety    no two nodes decide differently, crashed ones included; what is decided was proposed.
- * Liveness  every node that is up decides after f + 1 rounds.
+ * Assumes   synchronous rounds that begin at the same time on all nodes and last longer than any message delay;
+ *           reliable links; at most f crashes, each possibly in the middle of a broadcast; no recovery.
+ * Safety    no two nodes decide differently, including crashed ones; every decided value was proposed.
+ * Liveness  every live node decides after f + 1 rounds.
  * Cost      (f + 1)N(N − 1) messages.
  *
- * With the option `rounds: "f"` there is one round less, and f crashes divide the nodes: that is the lower bound, shown.
+ * The option `rounds: "f"` removes one round, so that f crashes can cause different decisions. This demonstrates the
+ * lower bound.
  */
 import type { Context, Property, Protocol, World } from "../../core/protocol.ts";
 import { list, natural, oneOf, text } from "../../core/shape.ts";
 import { type OptionsOf, option, optionTable, positive, whole } from "../options.ts";
 import { decisionProperties } from "./parts/decisions.ts";
 
+/** Vocabulary of FloodSet. */
 export type FloodSet = {
   state: {
-    /** The one that goes on; above the last when all are over. */
+    /** The current round, or one past the last round once all rounds are over. */
     round: number;
     proposed: string | null;
-    /** W of the book: all that it has heard of, ascending. */
+    /** All known values, in ascending order. In the book, this is W. */
     values: string[];
     decided: string | null;
   };
@@ -40,28 +44,33 @@ const values = list(value, MAX_VALUES);
 const floodSetOptions = optionTable(
   "floodSet",
   {
-    f: whole(1, "how many crashes it tolerates"),
-    rounds: option(oneOf("f + 1", "f"), "f + 1", "how many rounds there are"),
+    f: whole(1, "the number of crashes tolerated"),
+    rounds: option(oneOf("f + 1", "f"), "f + 1", "the number of rounds"),
     values: option(
       values,
       [],
-      "the values that nodes propose when they start, by node id; empty: commands propose them",
+      "the values that nodes propose when they start, indexed by node id; if empty, the values come from commands",
     ),
-    roundMs: positive(100, "the length of a round, longer than any message travels"),
+    roundMs: positive(100, "the length of a round; must exceed every message delay"),
   },
   ({ f, rounds }, refuse) => {
-    if (rounds === "f" && f === 0) refuse("f", "at least 1, where there are f rounds");
+    if (rounds === "f" && f === 0) refuse("f", "at least 1 if there are f rounds");
   },
 );
 
+/** Options for `floodSet()`. */
 export type FloodSetOptions = OptionsOf<typeof floodSetOptions>;
 
+/** Creates FloodSet. @throws UsageError `bad-option` if an option is unknown or out of range. */
 export function floodSet(given?: Partial<FloodSetOptions>): Protocol<FloodSet> {
   const options = floodSetOptions.settle(given);
   const { f, roundMs } = options;
   const rounds = options.rounds === "f" ? f : f + 1;
 
-  /** In the first round what a node proposes, in each later one all that it knows when the round before has ended. */
+  /**
+   * Sends all known values: in the first round, the node's own value; in later rounds, the values known when the
+   * previous round ended.
+   */
   function tell(state: State, ctx: Ctx): void {
     ctx.broadcast({ type: "values", round: state.round, values: state.values });
   }
@@ -75,7 +84,7 @@ export function floodSet(given?: Partial<FloodSetOptions>): Protocol<FloodSet> {
 
   function decide(state: State, ctx: Ctx): void {
     const [least] = state.values;
-    if (least === undefined) return; // Nobody has proposed anything.
+    if (least === undefined) return; // No node has proposed a value.
     state.decided = least;
     ctx.emit({ type: "decided", value: least });
   }
@@ -108,12 +117,12 @@ export function floodSet(given?: Partial<FloodSetOptions>): Protocol<FloodSet> {
     source: "Lynch 1996, §6.2.1",
     assumes: ["synchronous rounds", "reliable links", "at most f crashes, no recovery"],
     properties,
-    costs: [{ when: "all propose", messages: (nodes) => rounds * nodes * (nodes - 1) }],
+    costs: [{ when: "all nodes propose", messages: (nodes) => rounds * nodes * (nodes - 1) }],
     view: ({ round, decided }) => ({ role: decided ?? "undecided", term: round }),
   };
 }
 
-/** Ascending, none twice; of more than can be said the first. */
+/** Returns the union in ascending order, without duplicates. Values beyond the limit are dropped. */
 const union = (one: readonly string[], other: readonly string[]): string[] =>
   [...new Set([...one, ...other])].sort().slice(0, MAX_VALUES);
 
@@ -121,7 +130,7 @@ const properties = [
   ...decisionProperties<FloodSet>(),
   {
     name: "termination",
-    claim: "when the last round is over, every node that is up and has proposed has decided",
+    claim: "after the last round, every live node that has proposed has decided",
     when: "quiescent",
     pendingTimers: ["round"],
     holds: ({ alive, state }: World<State>) =>

@@ -42,7 +42,7 @@ function run(make: Make, nodes: number, options: Options = {}, { liars = {}, del
   return { sim, log: `${log.join("\n")}\n`, decided: range(nodes).map((node) => sim.world.state(node).decided) };
 }
 
-/** All orders in which messages that are in a node's inbox one after the other can be handled at the nodes. */
+/** Explores every order of handling messages that arrive at a node one after the other. */
 const explored = (make: Make, nodes: number, liars: Record<NodeId, ByzantineBehaviour>, options: Options = {}) =>
   reaching(
     explore({
@@ -62,16 +62,16 @@ type Order = OralMessages["message"];
 const saying = (message: Tagged): Tagged[] => [
   message,
   { ...message, order: "another" } as Tagged,
-  { ...message, path: [] } as Tagged, // As good as nothing: it came by no path.
+  { ...message, path: [] } as Tagged, // Ignored, since its path is empty.
 ];
-/** All that a liar can say to anybody about the value of one node; about those of others it says what is true. */
+/** Sends every possible Byzantine message about one node's value, and the truth about the others. */
 const about = (node: NodeId): ByzantineBehaviour => ({
   lie: (_to, message) => ((message as Order).path[0] === node ? saying(message) : [message]),
 });
 const anything: ByzantineBehaviour = { lie: (_to, message) => saying(message) };
 
 describe("interactive consistency", () => {
-  it("three nodes with signatures, one of which is silent: a story", async () => {
+  it("decides with signatures and one silent node of three (story)", async () => {
     const { log, decided } = run(bySignature, 3, {}, { liars: { 2: "mute" } });
     const vector = { 0: "from 0", 1: "from 1", 2: "nothing" };
     expect(decided.slice(0, 2)).toEqual([vector, vector]);
@@ -82,7 +82,7 @@ describe("interactive consistency", () => {
     [4, 1, 36],
     [7, 2, 1_092],
   ])(
-    "of %i nodes stands %i liars with N times the messages of the generals, %i, in m + 1 rounds",
+    "%i nodes tolerate %i Byzantine ones with N times the messages of the generals, %i, in m + 1 rounds",
     (nodes, m, messages) => {
       const { sim, decided } = run(oral, nodes);
       expect(sim.messages.total).toBe(messages);
@@ -98,7 +98,7 @@ describe("interactive consistency", () => {
     expect(run(oral, 10).sim.messages.total).toBe(36_090);
   });
 
-  it.each([1, 2, 3, 4, 5, 6])("costs what its formulas say with %i nodes and every m", (nodes) => {
+  it.each([1, 2, 3, 4, 5, 6])("costs as much as its formulas predict with %i nodes and every m", (nodes) => {
     for (let m = 0; m <= Math.max(0, nodes - 2); m++) {
       const made = oral({ m });
       expect(run(oral, nodes, { m }).sim.messages.total).toBe(made.costs[0]?.messages(nodes));
@@ -108,14 +108,14 @@ describe("interactive consistency", () => {
     expect(bySignature().costs[0]?.messages(nodes)).toBe(sim.messages.total);
   });
 
-  it("the event has the vector, for people as text", () => {
+  it("the event has the vector, and the same as readable text", () => {
     const { sim } = run(bySignature, 3);
     const vector = { 0: "from 0", 1: "from 1", 2: "from 2" };
     const event = { type: "decided", vector, value: "0: from 0, 1: from 1, 2: from 2" };
     expect(range(3).map((node) => sim.events(node))).toEqual(range(3).map(() => [event]));
   });
 
-  it("a value that comes when the first round is over is none", () => {
+  it("ignores a value proposed after the first round", () => {
     const sim = simulation<InteractiveConsistency>({ protocol: oral(), nodes: range(4), seed: 1, delayMs: 10 });
     for (const node of range(4)) sim.start(node);
     for (const node of [0, 1, 2]) sim.command(node, { type: "propose", value: `from ${node}` });
@@ -129,7 +129,7 @@ describe("interactive consistency", () => {
   const beside = (make: Make, nodes: number, liars: NodeId[], seed: number) =>
     run(make, nodes, {}, { liars: Object.fromEntries(liars.map((liar) => [liar, "adversary"])), seed });
 
-  it("one liar among four, with signatures two: 10 seeds of anything said to anybody", () => {
+  it("tolerates one Byzantine node of four, or two with signatures: 10 seeds of arbitrary messages", () => {
     for (let seed = 1; seed <= 10; seed++) {
       expect(beside(oral, 4, [3], seed).sim.verdict()).toEqual([]);
       expect(beside(bySignature, 4, [1, 3], seed).sim.verdict()).toEqual([]);
@@ -146,28 +146,28 @@ describe("interactive consistency", () => {
 });
 
 describe("explored", () => {
-  it("N = 4: holds with nobody that lies, with one that is silent, and over all that one says about another's value", () => {
+  it("N = 4: holds without Byzantine nodes, with a silent one, and for all messages of one about another's value", () => {
     expect(explored(oral, 4, {})).toMatchObject({ verdict: "holds", states: 2_668 });
     expect(explored(oral, 4, { 3: "mute" })).toMatchObject({ verdict: "holds", states: 994 });
     expect(explored(oral, 4, { 3: about(0) })).toMatchObject({ verdict: "holds", states: 21_908 });
   });
 
-  it("N = 4: holds over all that one says about its own value, and about any other's", { tags: ["long"] }, () => {
+  it("N = 4: holds for all messages of one node about its own value, and about any other", { tags: ["long"] }, () => {
     expect(explored(oral, 4, { 3: about(3) })).toMatchObject({ verdict: "holds", states: 71_932 });
     for (const other of [1, 2]) expect(explored(oral, 4, { 3: about(other) })).toMatchObject({ verdict: "holds" });
   });
 
-  it("N = 3: one liar is too many, whatever is done where there is no majority", () => {
+  it("N = 3: fails with one Byzantine node, with any rule for missing majorities", () => {
     const broken = (ties: "default" | "heard") => explored(oral, 3, { 2: anything }, { m: 1, ties });
     expect(broken("default")).toMatchObject({ verdict: "violated", property: { name: "validity" } });
     expect(broken("heard")).toMatchObject({ verdict: "violated", property: { name: "agreement" } });
   });
 
-  it("N = 3 with signatures: holds though one lies once", () => {
+  it("N = 3 with signatures: holds with one wrong message", () => {
     expect(explored(bySignature, 3, { 2: { lies: 1 } })).toMatchObject({ verdict: "holds", states: 2_316 });
   });
 
-  it("N = 3 with signatures: holds though one lies twice", { tags: ["long"] }, () => {
+  it("N = 3 with signatures: holds with two wrong messages", { tags: ["long"] }, () => {
     expect(explored(bySignature, 3, { 2: { lies: 2 } })).toMatchObject({ verdict: "holds", states: 47_506 });
   });
 
@@ -187,7 +187,7 @@ describe("explored", () => {
     expect(Math.max(...broken)).toBeGreaterThan(0);
   });
 
-  it("refuses what makes no sense", () => {
+  it("rejects invalid options", () => {
     expect(() => run(oral, 3, { m: 2 })).toThrow("expected generals.m to be at most 1 with 3 generals");
   });
 });

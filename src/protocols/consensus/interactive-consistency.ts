@@ -1,15 +1,19 @@
 /**
- * Interactive consistency: every node brings a value, and all honest nodes end with the same vector, in which the entries of honest nodes
- * are true. N generals command at once: each node orders its own value, and its entry is what the others obey.
+ * Interactive consistency: every node proposes a value, and all honest nodes decide on the same vector, with correct
+ * entries for honest nodes. N agreements run at once. Each node is the commander in the agreement on its own value. Its
+ * entry in the vector is the order that the other nodes obey.
  * Pease, Shostak & Lamport, "Reaching Agreement in the Presence of Faults", JACM 1980; Coulouris et al. §15.5.1.
  *
- * Assumes   what the generals assume: synchronous rounds that begin together and last longer than any message travels; reliable links; at
- *           most m liars among N ≥ 3m + 1 nodes. With signatures that nobody can forge, among N ≥ m + 2.
- * Safety    agreement: no two honest nodes have different vectors. Validity: the entry of an honest node is what it has proposed.
+ * Assumes   as for Byzantine generals: synchronous rounds that begin at the same time on all nodes and last longer than
+ *           any message delay; reliable links; at most m Byzantine nodes among N ≥ 3m + 1 nodes, or among N ≥ m + 2
+ *           with unforgeable signatures.
+ * Safety    agreement: no two honest nodes have different vectors. Validity: an honest node's entry is the value that
+ *           it proposed.
  * Liveness  every honest node has a vector after m + 1 rounds.
- * Cost      N times the generals: with oral messages 36 for N = 4, m = 1, and 1,092 for N = 7, m = 2; with signatures N(N − 1)². m + 1 rounds.
+ * Cost      N times the cost of Byzantine generals. With oral messages, 36 messages for N = 4, m = 1 and 1,092 for
+ *           N = 7, m = 2; with signatures, N(N − 1)² messages. m + 1 rounds.
  *
- * An order names its commander, so the N agreements do not disturb one another. The entry of a node that said nothing is "nothing".
+ * Each order names its commander, so the N agreements do not interfere. A silent node's entry is "nothing".
  */
 import { entriesIn, nodesIn, type PerNode } from "../../core/per-node.ts";
 import { equal } from "../../core/plain.ts";
@@ -26,19 +30,20 @@ import {
 } from "./byzantine-generals/byzantine-generals.ts";
 import { type SignedMessages, signedMessages } from "./byzantine-generals/signed-messages.ts";
 
+/** Vocabulary of interactive consistency. `General` is the vocabulary of agreement on a single value. */
 export type InteractiveConsistency<General extends Vocabulary = OralMessages> = {
   state: {
-    /** The one that goes on; above m + 1 when all are over. */
+    /** The current round, or m + 2 after the last round. */
     round: number;
     proposed: string | null;
-    /** By commander: what this node knows as a general of that one. */
+    /** For each commander: this node's state as one of that commander's generals. */
     generals: PerNode<General["state"]>;
     decided: PerNode<string> | null;
   };
   message: General["message"];
   timer: "round";
   command: { type: "propose"; value: string };
-  event: /** The vector, and the same as text for people. */ {
+  event: /** The vector, and a readable form of it. */ {
     type: "decided";
     vector: PerNode<string>;
     value: string;
@@ -52,23 +57,24 @@ const consistencyOptions = optionTable("interactiveConsistency", {
   values: option(
     list(orderShape, MAX_VALUES),
     [],
-    "the values that nodes propose when they start, by node id; empty: commands propose them",
+    "the values that nodes propose when they start, indexed by node id; if empty, the values come from commands",
   ),
 });
 
+/** Options for `interactiveConsistency()` and `signedInteractiveConsistency()`. */
 export type InteractiveConsistencyOptions = OptionsOf<typeof consistencyOptions>;
 
 type Given = Partial<InteractiveConsistencyOptions>;
 
-/** Over OM(m). */
+/** Creates interactive consistency based on OM(m). */
 export const interactiveConsistency = (given?: Given): Protocol<InteractiveConsistency> =>
   overGenerals<OralMessages>(oralMessages, ({ path }) => path[0], given);
 
-/** Over SM(m). */
+/** Creates interactive consistency based on SM(m). */
 export const signedInteractiveConsistency = (given?: Given): Protocol<InteractiveConsistency<SignedMessages>> =>
   overGenerals<SignedMessages>(signedMessages, ({ statements }) => statements[0]?.by, given);
 
-// Which handlers the generals have is known here; their messages are not looked into.
+// Only the names of the handlers are known here. Messages are passed on unchanged.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 type Generals = OralMessages | SignedMessages;
@@ -84,13 +90,13 @@ function overGenerals<General extends Generals>(
   const { roundMs } = options;
 
   const made = new Map<NodeId, Protocol<General>>();
-  /** The algorithm of those who have this commander. */
+  /** Returns the algorithm for this commander. */
   function general(commander: NodeId): Any {
     const known = made.get(commander) ?? make({ ...options, commander, order: null, missing: NOTHING });
     made.set(commander, known);
     return known;
   }
-  /** Rounds end for all agreements at once; what each comes to stands in its state. */
+  /** The contexts of the agreements. They share one round timer, and their results are read from their states. */
   const within = contexts(() => ({ setTimer: () => {}, emit: () => {} }));
 
   function propose(state: State, value: string, ctx: Ctx): void {
@@ -141,7 +147,7 @@ function overGenerals<General extends Generals>(
     source: "Pease, Shostak & Lamport, JACM 1980",
     assumes: general(0).assumes,
     properties,
-    costs: [{ when: "all propose", messages: (nodes) => nodes * general(0).costs[0].messages(nodes) }],
+    costs: [{ when: "all nodes propose", messages: (nodes) => nodes * general(0).costs[0].messages(nodes) }],
     view: ({ round, decided }) => ({ role: decided === null ? "undecided" : textOf(decided), term: round }),
   };
 }
@@ -165,7 +171,7 @@ const properties = [
   },
   {
     name: "validity",
-    claim: "in the vector of an honest node, the entry of each honest node is what that one has proposed",
+    claim: "in an honest node's vector, the entry for each honest node is the value that it proposed",
     when: "always",
     holds: ({ alive, state }: World<Deciding>) =>
       alive.every((node) => {
@@ -181,7 +187,7 @@ const properties = [
   },
   {
     name: "termination",
-    claim: "when the last round is over, every honest node has a vector",
+    claim: "after the last round, every honest node has a vector",
     when: "quiescent",
     pendingTimers: ["round"],
     holds: ({ alive, state }: World<Deciding>) => alive.every((node) => state(node).decided !== null),

@@ -57,7 +57,7 @@ describe("commit on a replicated log", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it.each([3, 4, 5, 7, 9])("takes N + 1 commands of the log, and what they cost there: %i nodes", (nodes) => {
+  it.each([3, 4, 5, 7, 9])("takes N + 1 commands of the log, and their messages there: %i nodes", (nodes) => {
     const { sim } = stage(nodes);
     sim.run(1_000);
     const counted = (): number =>
@@ -70,11 +70,11 @@ describe("commit on a replicated log", () => {
     expect(counted() - before).toBe(replicatedCommit().costs[0]?.messages(nodes));
   });
 
-  it("is not blocked by a coordinator that never comes back: without its vote the others abort", async () => {
+  it("does not block when the coordinator never recovers: without its vote the others abort", async () => {
     const { sim, decided, story } = stage(3);
     sim.run(1_000);
     sim.command(0, propose as never);
-    sim.run(1_004); // It has begun, and is gone before it can vote.
+    sim.run(1_004); // Node 0 has started the transaction, and stops before it can vote.
     sim.crash(0);
     sim.run(8_000);
     expect(decided).toEqual({ 1: ["abort"], 2: ["abort"] });
@@ -82,15 +82,15 @@ describe("commit on a replicated log", () => {
     await expect(story()).toMatchFileSnapshot("stories/replicated-commit-coordinator-crashes.txt");
   });
 
-  it("commits without its coordinator once that has voted, which two-phase commit cannot", () => {
+  it("commits without its coordinator once that has voted, unlike two-phase commit", () => {
     const { sim, ids, decided } = stage(3);
     sim.run(1_000);
     const leader = leaderOf(sim);
     const [coordinator = 0, third = 0] = ids.filter((node) => node !== leader);
-    for (const node of ids) if (node !== third) sim.cut(third, node); // Its vote takes its time …
+    for (const node of ids) if (node !== third) sim.cut(third, node); // The third node's vote is delayed …
     sim.command(coordinator, propose as never);
     sim.run(1_400);
-    sim.crash(coordinator); // … and the coordinator has voted, and is gone.
+    sim.crash(coordinator); // … and the coordinator has voted and stops.
     sim.heal();
     sim.run(8_000);
     expect(decided).toEqual({ [leader]: ["commit"], [third]: ["commit"] });
@@ -100,7 +100,7 @@ describe("commit on a replicated log", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("needs the journals: a majority that has lost them decides a second time, and differently", () => {
+  it("needs the journals: a majority without them decides again, and differently", () => {
     const { sim } = stage(3);
     sim.run(1_000);
     sim.command(0, propose as never);
@@ -121,11 +121,11 @@ describe("commit on a replicated log", () => {
     expect(decisions).toBeGreaterThan(100);
   });
 
-  it("keeps it in many", { tags: ["larger"] }, () => {
+  it("keeps atomicity in many random runs", { tags: ["larger"] }, () => {
     for (let seed = 13; seed <= 60; seed++) adversity(seed);
   });
 
-  it("is explored: every run of one transaction within the bounds keeps it", () => {
+  it("keeps atomicity in every run of one transaction within the bounds", () => {
     const options = systemFor({
       protocol: "replicated-commit",
       variant: "bounded",
@@ -140,7 +140,7 @@ describe("commit on a replicated log", () => {
   });
 
   it.each(["random", "pct", "swarm"] as const)(
-    "%s runs with a crash, a recovery, a loss and six time-outs keep it",
+    "keeps atomicity in %s runs with a crash, a recovery, a loss and six timeouts",
     { tags: ["long"] },
     (strategy) => {
       const system = { protocol: "replicated-commit", variant: "bounded", nodes: [0, 1, 2], initiators: [0] };
@@ -154,7 +154,11 @@ describe("commit on a replicated log", () => {
   );
 });
 
-/** Five nodes, of which some crash and refuse; then all is well, and every transaction is decided everywhere. How many decisions there were. */
+/**
+ * Runs five nodes. Some of them crash and refuse. Then the network heals, and every transaction must be decided at
+ * every node.
+ * @returns the number of decisions
+ */
 function adversity(seed: number): number {
   const { sim, ids, decided } = stage(5, { seed, options: { commit: { snapshotEvery: 4 } } });
   const chance = random(seed).stream("adversity");

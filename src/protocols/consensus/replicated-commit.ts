@@ -1,16 +1,19 @@
 /**
- * Commit on a replicated log: what two-phase commit keeps at one coordinator stands in a log that a majority has, so nobody blocks
- * while a majority is alive. All nodes read the same log, and the decision follows from it.
- * After Gray & Lamport, "Consensus on Transaction Commit", ACM TODS 2006: each vote is decided by consensus. There every vote
- * has an instance of its own; here one log orders them all.
+ * Atomic commit on a replicated log. In two-phase commit, a single coordinator stores the decision. Here, a majority of
+ * nodes have it in their logs, so no participant blocks while a majority is alive. All nodes read the same log and
+ * derive the decision from it.
+ * After Gray & Lamport, "Consensus on Transaction Commit", ACM TODS 2006: each vote is decided by consensus. In the
+ * paper, each vote has its own consensus instance. Here, one log orders all votes.
  *
- * Assumes   crash-recovery nodes with a journal, and a replicated log; for liveness, what the log needs.
- * Safety    atomicity: no two nodes decide differently about a transaction. It commits only if everybody voted yes.
- * Liveness  every transaction is decided everywhere, also if its coordinator never comes back: any node may have it aborted.
- * Cost      N + 1 commands of the log: one to begin, and a vote by each node. On Raft (N − 1)(2N + 3) messages, if the leader begins.
+ * Assumes   crash-recovery nodes with a journal, and a replicated log; for liveness, the assumptions of the log.
+ * Safety    atomicity: no two nodes decide differently about a transaction. A transaction commits only if all nodes
+ *           have voted yes.
+ * Liveness  every transaction is decided at every node, even if its coordinator never recovers: any node may abort it.
+ * Cost      N + 1 log commands: one to begin the transaction, and a vote from each node. On Raft, (N − 1)(2N + 3)
+ *           messages if the leader begins the transaction.
  *
- *     begin 0.1   yes by 0   yes by 2   yes by 1   ⇒ commit, at the place of the last yes
- *     begin 0.1   yes by 2   abort                 ⇒ abort; a yes that comes later changes nothing
+ *     begin 0.1   yes by 0   yes by 2   yes by 1   ⇒ commit, at the index of the last yes
+ *     begin 0.1   yes by 2   abort                 ⇒ abort; a later yes changes nothing
  */
 import type { Chunk } from "../../core/chunk.ts";
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
@@ -21,65 +24,70 @@ import { type Command, commandShape, snapshotOf, snapshotShape, textOf } from ".
 import { raft } from "./raft/raft.ts";
 import { atomicity, type Decision, type Transaction, unanimity } from "./two-phase-commit/vocabulary.ts";
 
-/** What the log says of a transaction. */
+/** The state of a transaction according to the log. */
 interface Tally {
   transaction: Transaction;
-  /** Who has voted yes. */
+  /** The nodes that have voted yes. */
   yes: NodeId[];
   decision: Decision | null;
 }
 
 type Vote = "yes" | "no";
 
+/** Vocabulary of atomic commit on a replicated log. */
 export type ReplicatedCommit = {
   state: {
-    /** How often this node has been started: so its commands and transactions have names of their own. */
+    /** The number of times this node has started. It makes the names of its commands and transactions unique. */
     life: number;
-    /** Of what it has put to the log in this life. */
+    /** The number of commands proposed since the last start. */
     count: number;
-    /** How many transactions it is still to begin, one after the other. */
+    /** The number of transactions that have yet to begin, one after another. */
     wanted: number;
     isWilling: boolean;
-    /** What it wants in the log, until it stands there. */
+    /** Commands that are not yet in the log. */
     pending: { sequence: number; operation: string }[];
-    /** Up to which place it has read the log. */
+    /** The index of the last applied log entry. */
     index: number;
-    /** By name, as in `0.1`: those that are open, and the last that are decided. */
+    /** The open transactions and the last decided ones, keyed by name, such as `0.1`. */
     tallies: Record<string, Tally>;
-    /** Its own votes, by the name of the transaction: it never votes twice. */
+    /** This node's votes, keyed by transaction name. It never votes on a transaction twice. */
     votes: Record<string, Vote>;
   };
   timer: "again" | "votes";
-  command: /** Begin so many transactions, one after the other. */
+  command: /** Begins this many transactions, one after another. */
     | { type: "propose"; transactions: number }
-    /** Vote no from now on, and yes again. */
+    /** `refuse`: votes no from now on. `agree`: votes yes again. */
     | { type: "refuse" }
     | { type: "agree" }
-    /** From the log. */
+    /** Commands that come from the log. */
     | { type: "decided"; index: number; command: Command }
     | { type: "installed"; index: number; snapshot: Chunk[] };
   event:
     | { type: "voted"; transaction: Transaction; vote: Vote }
     | { type: "decided"; transaction: Transaction; value: Decision }
-    /** To the log. */
+    /** Events that go to the log. */
     | { type: "asked"; command: Command }
     | { type: "saved"; index: number; snapshot: Chunk[] };
   record: { type: "life"; life: number; votes: string } | { type: "voted"; name: string; vote: Vote };
 };
 
 const commitOptions = optionTable("replicated-commit", {
-  votesMs: positive(2_000, "a transaction that lacks votes after this time is aborted, by the first node that notices"),
-  againMs: positive(1_000, "an entry that is not in the log after this time is proposed again"),
-  snapshotEvery: count(100, "the number of log entries after which the log may forget them"),
+  votesMs: positive(
+    2_000,
+    "a transaction that still lacks votes after this time is aborted by the first node that notices",
+  ),
+  againMs: positive(1_000, "an entry is proposed again if it is not in the log after this time"),
+  snapshotEvery: count(100, "the log may be compacted after this many entries"),
 });
 
+/** Options for `replicatedCommit()`. */
 export type ReplicatedCommitOptions = OptionsOf<typeof commitOptions>;
 
-/** More than so many do not wait. */
+/** The maximum number of waiting transactions. */
 const MAX_WANTED = 1_000;
-/** Decided ones that are remembered: later votes on older ones are passed over. */
+/** The number of decided transactions to keep. Votes on older ones are ignored. */
 const REMEMBERED = 8;
-/** Commands and transactions of one life; the number of the life stands above them. */
+/** The maximum number of commands between starts. A command's number is `life * MAX_COUNT` plus a counter. */
 const MAX_COUNT = 1_000_000;
 
 type State = ReplicatedCommit["state"];
@@ -88,17 +96,21 @@ type Ctx = Context<ReplicatedCommit>;
 const nameOf = ({ coordinator, number }: Transaction): string => `${coordinator}.${number}`;
 const isOpen = ({ decision }: Tally): boolean => decision === null;
 
+/**
+ * Creates atomic commit on a replicated log, without the log itself. @throws UsageError `bad-option` if an option is
+ * unknown or out of range.
+ */
 export function replicatedCommit(given?: Partial<ReplicatedCommitOptions>): Protocol<ReplicatedCommit> {
   const { votesMs, againMs, snapshotEvery } = commitOptions.settle(given);
 
-  /** A life begins with each start, and when its numbers are used up. */
+  /** Begins a new series of numbers, at each start and when the previous series is exhausted. */
   function beginLife(state: State, ctx: Ctx): void {
     state.life += 1;
     state.count = 0;
     ctx.compact([{ type: "life", life: state.life, votes: JSON.stringify(state.votes) }]);
   }
 
-  /** Puts it to the log until it stands there. */
+  /** Proposes a command repeatedly until it is in the log. */
   function want(state: State, operation: string, ctx: Ctx): void {
     if (state.pending.some((wanted) => wanted.operation === operation)) return;
     state.count += 1;
@@ -118,7 +130,9 @@ export function replicatedCommit(given?: Partial<ReplicatedCommitOptions>): Prot
     want(state, `begin ${ctx.self}.${state.life * MAX_COUNT + state.count + 1}`, ctx);
   }
 
-  /** A vote is journalled before anybody hears of it, so after a crash the node votes the same. */
+  /**
+   * Votes on a transaction. The vote is journaled before it is sent, so that the node votes the same way after a crash.
+   */
   function vote(state: State, transaction: Transaction, ctx: Ctx): void {
     const name = nameOf(transaction);
     const known = state.votes[name];
@@ -139,19 +153,19 @@ export function replicatedCommit(given?: Partial<ReplicatedCommitOptions>): Prot
     beginNext(state, ctx);
   }
 
-  /** What stands at one place of the log, whoever wants it: the same at all nodes. */
+  /** Applies one command from the log. The result is the same at all nodes. */
   function apply(state: State, { client, operation }: Command, ctx: Ctx): void {
     const [verb = "", name = ""] = operation.split(" ");
     const tally = state.tallies[name];
     if (verb === "begin") {
       const transaction = transactionNamed(name);
-      if (tally !== undefined || transaction?.coordinator !== client) return; // It stands there twice, or is none.
+      if (tally !== undefined || transaction?.coordinator !== client) return; // Repeated or invalid.
       state.tallies[name] = { transaction, yes: [], decision: null };
       return vote(state, transaction, ctx);
     }
-    if (tally === undefined || !isOpen(tally)) return; // Decided, perhaps long ago.
+    if (tally === undefined || !isOpen(tally)) return; // Already decided, possibly long ago.
     if (verb === "no" || verb === "abort") return decide(state, tally, "abort", ctx);
-    if (verb !== "yes") return; // Nobody of this release says so.
+    if (verb !== "yes") return; // An unknown command, which this release never sends.
     if (!tally.yes.includes(client)) tally.yes.push(client);
     if ([ctx.self, ...ctx.peers].every((node) => tally.yes.includes(node))) decide(state, tally, "commit", ctx);
   }
@@ -197,7 +211,7 @@ export function replicatedCommit(given?: Partial<ReplicatedCommitOptions>): Prot
         state.isWilling = true;
       },
       decided(state, { index, command }, ctx) {
-        if (index <= state.index) return; // It is told anew what it has read.
+        if (index <= state.index) return; // The log has emitted this entry again.
         state.index = index;
         const { client, operation } = command;
         if (client === ctx.self) state.pending = state.pending.filter((wanted) => wanted.operation !== operation);
@@ -236,7 +250,7 @@ function transactionNamed(name: string): Transaction | null {
   return number === undefined ? null : { coordinator: Number(coordinator), number: Number(number) };
 }
 
-/** Open ones are never forgotten: there is one of each coordinator at most. */
+/** Drops old decided transactions but keeps open ones. Each coordinator has at most one open transaction. */
 function forgetOld(state: State): void {
   const decided = Object.keys(state.tallies).filter((name) => !isOpen(state.tallies[name] as Tally));
   for (const name of decided.slice(0, -REMEMBERED)) {
@@ -265,13 +279,13 @@ const declarations: Pick<
     },
   },
   source: "after Gray & Lamport, ACM TODS 2006",
-  assumes: ["crash-recovery nodes with a journal", "a replicated log", "for liveness: what the log needs"],
+  assumes: ["crash-recovery nodes with a journal", "a replicated log", "for liveness: the assumptions of the log"],
   properties: [
     atomicity,
     unanimity,
     {
       name: "termination",
-      claim: "a transaction that a node knows of is finally decided there",
+      claim: "every transaction that a node knows of is eventually decided at that node",
       when: "leadsTo",
       given: ({ state }, node) => openTallies(state(node)) > 0,
       holds: ({ state }, node) => openTallies(state(node)) === 0,
@@ -279,7 +293,7 @@ const declarations: Pick<
   ] as Protocol<ReplicatedCommit>["properties"],
   costs: [
     {
-      when: "a transaction of the node that leads the log of Raft, without heartbeats",
+      when: "one transaction begun by the Raft leader, without heartbeats",
       messages: (nodes) => (nodes - 1) * (2 * nodes + 3),
     },
   ],
@@ -297,7 +311,7 @@ const wires: WireTable = {
   },
 };
 
-/** On the log of Raft. */
+/** The system that runs replicated commit on a Raft log. */
 export const replicatedCommitSystem: System = {
   parts: { commit: replicatedCommit, log: raft },
   wires,

@@ -6,7 +6,7 @@ import { type Simulation, simulation } from "../../sim/simulation.ts";
 import { type MonitoredBully, monitoredBully, monitoredChangRoberts, monitoredRing } from "./monitored.ts";
 
 const NODES = 5;
-/** Longer than detection, election and the correction of a missed bound take together. */
+/** Longer than detection, election and the correction of a missed bound together. */
 const SETTLE_MS = 5_000;
 
 function stage(seed: number, delayMs: readonly [number, number] = [1, 50]): Simulation<MonitoredBully> {
@@ -51,9 +51,9 @@ function mendAll(sim: Simulation<MonitoredBully>): void {
 describe("bully with a failure detector", () => {
   const scripts: [string, Kind[]][] = [
     ["crashed, recovered or was cut off", ["crash", "start", "cut", "mend", "call"]],
-    ["crashed, recovered, resigned or stood again", ["crash", "start", "resign", "stand", "call"]],
+    ["crashed, recovered, resigned or became a candidate again", ["crash", "start", "resign", "stand", "call"]],
   ];
-  const title = "comes to one leader, the highest that is alive and stands, whatever %s before";
+  const title = "converges to one leader, the highest alive candidate, after nodes %s";
   it.each(scripts)(title, (_what, kinds) => comesToOneLeader(kinds, 60));
   it.each(scripts)(`${title}: longer`, { tags: ["larger"] }, (_what, kinds) => comesToOneLeader(kinds, 600));
 
@@ -73,7 +73,7 @@ describe("bully with a failure detector", () => {
     );
   }
 
-  it("mends what a missed bound broke: answers later than T elect wrong leaders, who do not last", () => {
+  it("repairs the effects of a missed bound: answers after T elect wrong leaders, which do not last", () => {
     let wrong = 0;
     fc.assert(
       fc.property(fc.nat(), (seed) => {
@@ -90,7 +90,7 @@ describe("bully with a failure detector", () => {
     expect(wrong).toBeGreaterThan(0);
   });
 
-  it("a partition has a leader on each side, and one again when it heals", () => {
+  it("a partition has a leader on each side, and a single leader after it heals", () => {
     const sim = stage(3);
     sim.run(1_000);
     for (const a of [0, 1, 2]) for (const b of [3, 4]) [sim.cut(a, b), sim.cut(b, a)];
@@ -114,23 +114,23 @@ describe("bully with a failure detector", () => {
     );
   });
 
-  it("refuses options for a part that it does not have", () => {
+  it("rejects options for an unknown part", () => {
     expect(() => monitoredBully({ elction: {} } as never)).toThrow(
       'expected the options of bully to be for detector or election, got "elction"',
     );
   });
 
-  it("knows from any message of a node that it lives: whoever is followed is watched again", () => {
+  it("treats any message from a node as a sign of life: a followed node is monitored again", () => {
     const protocol = monitoredBully();
     const node = { self: 2, peers: [0, 1, 3, 4] };
     const coordinator = (from: NodeId) =>
       ({ kind: "receive", from, message: { type: "election", body: { type: "coordinator" } } }) as const;
     const following3 = step(protocol, node, protocol.init(2, node.peers), coordinator(3)).state;
-    expect(following3.detector.peers[4]?.status).toBe("suspected"); // As 3 announced itself.
+    expect(following3.detector.peers[4]?.status).toBe("suspected"); // The cause is the announcement of 3.
     const following4 = step(protocol, node, following3, coordinator(4)).state;
     expect(following4.detector.peers[4]?.status).toBe("trusted");
     expect(following4.election.leader).toBe(4);
-    // Not a beat comes from 4: it is suspected again, and an election is called.
+    // No heartbeat from 4 arrives, so it is suspected again, and an election is called.
     let state = following4;
     for (let beat = 0; beat < 5; beat++)
       state = step(protocol, node, state, { kind: "timeout", timer: "detector.beat" }).state;
@@ -145,7 +145,7 @@ describe("the ring elections with a failure detector", () => {
     ["chang-roberts", monitoredChangRoberts],
   ] as const;
 
-  /** Any of the two: they are told and looked at alike. */
+  /** Creates a stage for either algorithm, since both are driven and inspected in the same way. */
   function staged(protocol: unknown, seed: number) {
     const sim = simulation<Vocabulary>({ protocol: protocol as Protocol<Vocabulary>, nodes, seed, delayMs: [1, 50] });
     for (const node of nodes) sim.start(node);
@@ -156,31 +156,34 @@ describe("the ring elections with a failure detector", () => {
     return { sim, views };
   }
 
-  // Chang–Roberts has no timer of its own: what a cut link or a crash that nobody noticed took, nobody sends again.
+  // Chang–Roberts has no timers, so messages lost to a cut link or an undetected crash are not sent again.
   it.each<["ring" | "chang-roberts", number, string, Kind[]]>([
     ["ring", 0, "crashed, recovered or was cut off", ["crash", "start", "cut", "mend", "call"]],
     ["chang-roberts", 1_000, "crashed and recovered, once that was noticed", ["crash", "start", "call"]],
-  ])("%s, with %i ms before a restart, comes to the highest alive, whatever %s", (name, noticedMs, _what, kinds) => {
-    fc.assert(
-      fc.property(fc.nat(), deeds(...kinds), (seed, script) => {
-        const { sim, views } = staged(Object.fromEntries(elections)[name]?.(), seed);
-        for (const deed of script) {
-          if (deed.kind === "start") sim.run(sim.now + noticedMs);
-          apply(sim, { ...deed, at: Math.max(deed.at, sim.now) });
-        }
-        mendAll(sim);
-        sim.run(sim.now + SETTLE_MS);
-        const [caller] = sim.world.alive; // Chang–Roberts does nothing before somebody calls.
-        if (caller === undefined) return;
-        sim.command(caller, { type: "election", body: { type: "call" } } as never);
-        sim.run(sim.now + SETTLE_MS);
-        expect(views()).toEqual(new Set([Math.max(...sim.world.alive)]));
-      }),
-      { numRuns: 60 },
-    );
-  });
+  ])(
+    "%s, with %i ms before a restart, converges to the highest alive node, although nodes %s",
+    (name, noticedMs, _what, kinds) => {
+      fc.assert(
+        fc.property(fc.nat(), deeds(...kinds), (seed, script) => {
+          const { sim, views } = staged(Object.fromEntries(elections)[name]?.(), seed);
+          for (const deed of script) {
+            if (deed.kind === "start") sim.run(sim.now + noticedMs);
+            apply(sim, { ...deed, at: Math.max(deed.at, sim.now) });
+          }
+          mendAll(sim);
+          sim.run(sim.now + SETTLE_MS);
+          const [caller] = sim.world.alive; // Chang–Roberts does nothing until a node calls an election.
+          if (caller === undefined) return;
+          sim.command(caller, { type: "election", body: { type: "call" } } as never);
+          sim.run(sim.now + SETTLE_MS);
+          expect(views()).toEqual(new Set([Math.max(...sim.world.alive)]));
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
 
-  it.each(elections)("%s replaces a leader that crashes, and a neighbour that does", (_, made) => {
+  it.each(elections)("%s replaces a crashed leader, and a crashed neighbor", (_, made) => {
     fc.assert(
       fc.property(fc.nat(), (seed) => {
         const { sim, views } = staged(made(), seed);

@@ -1,6 +1,6 @@
 /**
- * An election that watches its leader: a failure detector tells the election who is suspected and who is back, and the
- * election tells the detector which nodes it suspects or hears of by itself.
+ * Elections combined with a failure detector. The detector notifies the election of suspected and restored nodes. The
+ * election notifies the detector of nodes that it suspects or receives messages from.
  */
 import type { Assembly } from "../../core/assemble.ts";
 import type { Vocabulary } from "../../core/protocol.ts";
@@ -16,12 +16,15 @@ import { type ExtendedRing, type ExtendedRingOptions, extendedRing } from "./rin
 
 type Monitored<E extends Vocabulary> = Assembly<{ detector: Heartbeat; election: E }>;
 
+/** Options for a monitored election, by part. */
 export interface MonitoredOptions<O> {
+  /** Options for the failure detector. */
   detector?: Partial<HeartbeatOptions>;
+  /** Options for the election. */
   election?: Partial<O>;
 }
 
-/** The system of an election that can be told of crashes. */
+/** Combines an election that accepts crash notifications with a failure detector. */
 export const monitored = (election: AnyMaker): System => ({
   parts: { detector: heartbeat, election },
   wires: {
@@ -34,19 +37,35 @@ export const monitored = (election: AnyMaker): System => ({
   algorithm: "election",
 });
 
+/** Vocabulary of the monitored bully election. */
 export type MonitoredBully = Monitored<ExtendedBully>;
+/** Options for `monitoredBully()`. */
 export type MonitoredBullyOptions = MonitoredOptions<ExtendedBullyOptions>;
+/**
+ * Creates the extended bully election with a failure detector.
+ * @throws UsageError if an option is unknown or out of range.
+ */
 export const monitoredBully = composed<{ detector: Heartbeat; election: ExtendedBully }, MonitoredBullyOptions>(
   monitored(extendedBully),
 );
 
+/** Vocabulary of the monitored ring election. */
 export type MonitoredRing = Monitored<ExtendedRing>;
+/**
+ * Creates the extended ring election with a failure detector.
+ * @throws UsageError if an option is unknown or out of range.
+ */
 export const monitoredRing = composed<
   { detector: Heartbeat; election: ExtendedRing },
   MonitoredOptions<ExtendedRingOptions>
 >(monitored(extendedRing));
 
+/** Vocabulary of the monitored Chang–Roberts election. */
 export type MonitoredChangRoberts = Monitored<ExtendedChangRoberts>;
+/**
+ * Creates the extended Chang–Roberts election with a failure detector.
+ * @throws UsageError if an option is unknown or out of range.
+ */
 export const monitoredChangRoberts = composed<
   { detector: Heartbeat; election: ExtendedChangRoberts },
   MonitoredOptions<ExtendedChangRobertsOptions>

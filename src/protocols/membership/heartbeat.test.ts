@@ -26,7 +26,7 @@ const suspects = (sim: Simulation<Heartbeat>, node: NodeId): NodeId[] =>
     .map(([peer]) => Number(peer));
 
 describe("heartbeat", () => {
-  it("suspects a crashed node and restores it when it is back", async () => {
+  it("suspects a crashed node and restores it when it recovers", async () => {
     const { sim, story } = stage(3);
     sim.run(250);
     sim.crash(2);
@@ -39,7 +39,7 @@ describe("heartbeat", () => {
     await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/heartbeat-crash-and-recovery.txt");
   });
 
-  it("a node that says farewell is suspected at once, and restored when it is back", () => {
+  it("suspects a node at once when it announces its departure, and restores it when it returns", () => {
     const { sim } = stage(3);
     sim.run(250);
     sim.command(2, { type: "leave" });
@@ -52,7 +52,7 @@ describe("heartbeat", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("strong completeness: a crash is suspected by everybody within maxMisses + 1 beats", () => {
+  it("strong completeness: all nodes suspect a crash within maxMisses + 1 heartbeats", () => {
     fc.assert(
       fc.property(fc.nat(), fc.integer({ min: 1, max: 999 }), (seed, crashAt) => {
         const { sim } = stage(4, [1, 50], seed);
@@ -66,10 +66,10 @@ describe("heartbeat", () => {
     );
   });
 
-  it("eventual strong accuracy: wherever a bound holds that maxMisses exceeds, suspicions end", () => {
+  it("eventual strong accuracy: suspicions end once maxMisses exceeds the bound on delay", () => {
     fc.assert(
       fc.property(fc.nat(), (seed) => {
-        // Links that are cut for a while make mistakes; once they are mended nobody is suspected.
+        // Temporarily cut links cause false suspicions. After they are restored, no node is suspected.
         const { sim } = stage(4, [1, 90], seed);
         sim.run(500);
         sim.cut(0, 1);
@@ -85,14 +85,14 @@ describe("heartbeat", () => {
     );
   });
 
-  it("is not accurate while the bound is broken: an alive node is suspected", () => {
+  it("is not accurate while the bound is violated: an alive node is suspected", () => {
     const { sim } = stage(3);
     sim.cut(0, 1);
     sim.run(1_000);
     expect(sim.verdict().map(({ property }) => property)).toEqual(["eventual strong accuracy"]);
   });
 
-  it("a mistake widens what is tolerated, a restart does not, and a calm stretch narrows it again", () => {
+  it("a mistake raises the tolerance, a restart does not, and a calm stretch lowers it again", () => {
     const { sim } = stage(2);
     const tolerated = () => sim.world.state(0).peers[1]?.tolerated;
     sim.run(500);
@@ -110,7 +110,7 @@ describe("heartbeat", () => {
     expect(tolerated()).toBe(options.minMisses);
   });
 
-  it("takes another part's word for a crash, and the node's own beat against it", () => {
+  it("accepts another part's report of a crash, and the node's own heartbeat against it", () => {
     const { sim } = stage(2);
     sim.run(450);
     sim.command(0, { type: "suspect", node: 1 });
@@ -119,7 +119,7 @@ describe("heartbeat", () => {
     expect(suspects(sim, 0)).toEqual([]);
   });
 
-  it("costs N(N − 1) messages a beat", () => {
+  it("costs N(N − 1) messages per heartbeat", () => {
     for (const nodes of [2, 3, 5, 16]) {
       const { sim } = stage(nodes);
       sim.run(950);

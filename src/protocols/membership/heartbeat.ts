@@ -1,16 +1,18 @@
 /**
- * Heartbeat failure detector: a node that has not been heard of for too long is suspected; one that is heard of again is
- * restored. Chandra & Toueg, "Unreliable Failure Detectors for Reliable Distributed Systems", JACM 1996, §5 (◇P).
+ * Heartbeat failure detector: a node that has been silent for too long is suspected, and is restored once a message
+ * from it arrives. Chandra & Toueg, "Unreliable Failure Detectors for Reliable Distributed Systems", JACM 1996, §5
+ * (◇P).
  *
- * Assumes   crash-recovery nodes; partial synchrony: after some unknown time, delays have some unknown bound that
- *           `maxMisses` beats exceed.
- * Safety    eventual strong accuracy: a suspicion of an alive node is taken back when it is heard of again, and widens
- *           what is tolerated of it, so it is not suspected for ever.
- * Liveness  strong completeness: a crashed node is suspected by every alive node after at most `maxMisses` + 1 beats.
- * Cost      N(N − 1) messages per beat.
+ * Assumes   crash-recovery nodes; partial synchrony: after some unknown time, delays have an unknown bound, which
+ *           `maxMisses` heartbeats exceed.
+ * Safety    eventual strong accuracy: a suspicion of a live node is revoked when the node's next message arrives, and
+ *           raises the tolerance for that node, so that it is not suspected forever.
+ * Liveness  strong completeness: a crashed node is suspected by every live node after at most `maxMisses` + 1
+ *           heartbeats.
+ * Cost      N(N − 1) messages per heartbeat.
  *
- * Time is counted in the node's own beats, not read from a clock: a node that was paused itself misses only one beat
- * when it goes on, and so does not suspect everybody at once.
+ * Time is counted in the node's own heartbeats, not read from a clock. A node that resumes after a pause counts at most
+ * one missed heartbeat per peer, so it does not suspect all nodes at once.
  */
 import { entriesIn, type PerNode } from "../../core/per-node.ts";
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
@@ -18,6 +20,7 @@ import { natural } from "../../core/shape.ts";
 import { count, type OptionsOf, optionTable } from "../options.ts";
 import type { WireTable } from "../system.ts";
 
+/** Returns the wires from the detector to a part that accepts `suspect` and `restore`. */
 export const watching = (part: string): WireTable => ({
   detector: {
     suspected: ({ node }, give) => give(part, { type: "suspect", node }),
@@ -25,22 +28,23 @@ export const watching = (part: string): WireTable => ({
   },
 });
 
+/** Vocabulary of the heartbeat failure detector. */
 export type Heartbeat = {
   state: { beat: number; peers: PerNode<Watch> };
   message:
     | { type: "alive"; beat: number }
-    | /** The sender ends, as it was meant to: nobody need wait for its beats. */ { type: "farewell" };
+    | /** The sender stops in an orderly way, so its heartbeats need not be awaited. */ { type: "farewell" };
   timer: "beat";
-  command: /** Evidence from elsewhere that a node has crashed. If it is heard of again, it is restored like any other. */
+  command: /** Reports evidence from elsewhere that the node has crashed. The node's next message restores it. */
     | { type: "suspect"; node: NodeId }
-    /** Evidence from elsewhere that it has not: as good as a beat. */
+    /** Reports evidence from elsewhere that the node is alive, which counts as a heartbeat. */
     | { type: "hear"; node: NodeId }
-    /** This node is about to end. */
+    /** Announces that this node is about to stop. */
     | { type: "leave" };
   event: { type: "suspected"; node: NodeId } | { type: "restored"; node: NodeId };
 };
 
-/** What one node knows of another. `tolerated` misses make no suspicion; `lastBeat` is the peer's own count. */
+/** A node's knowledge of a peer. Up to `tolerated` misses raise no suspicion. `lastBeat` is the peer's own count. */
 interface Watch {
   status: "trusted" | "suspected";
   missed: number;
@@ -49,19 +53,27 @@ interface Watch {
   calmBeats: number;
 }
 
-/** A crash is suspected within 400 ms; if the network proves slower, within 700 ms. */
+/**
+ * The detector's options. With the defaults, a crash is suspected within 400 ms, or within 700 ms once false suspicions
+ * have raised the tolerance to `maxMisses`.
+ */
 const heartbeatOptions = optionTable("heartbeat", {
-  intervalMs: count(100, "the time between two beats"),
-  minMisses: count(3, "how many beats in a row may be missed at first"),
-  maxMisses: count(6, "how far mistakes may raise that; equal to `minMisses`: a fixed timeout"),
-  calmBeats: count(100, "after this many beats without a miss, one miss less is tolerated again"),
+  intervalMs: count(100, "the heartbeat interval"),
+  minMisses: count(3, "the initial number of consecutive heartbeats that may be missed"),
+  maxMisses: count(
+    6,
+    "the maximum for that number, which grows with false suspicions; if equal to `minMisses`, the timeout is fixed",
+  ),
+  calmBeats: count(100, "after this many heartbeats without a miss, the tolerated number decreases by one"),
 });
 
+/** Options of `heartbeat()`. */
 export type HeartbeatOptions = OptionsOf<typeof heartbeatOptions>;
 
 type State = Heartbeat["state"];
 type Ctx = Context<Heartbeat>;
 
+/** Creates the heartbeat failure detector. @throws UsageError if an option is unknown or out of range. */
 export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat> {
   const options = heartbeatOptions.settle(given);
   const maxMisses = Math.max(options.minMisses, options.maxMisses);
@@ -85,9 +97,9 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
     receive: {
       alive(state, from, message, ctx) {
         const peer = state.peers[from];
-        if (peer === undefined) return; // Not one of the members this node was started with.
+        if (peer === undefined) return; // This node was started without that member.
         if (peer.status === "suspected") {
-          // The same incarnation goes on counting: the suspicion was a mistake. A new one starts at 1.
+          // The same incarnation is still counting, so the suspicion was a mistake. A new incarnation starts at 1.
           const mistaken = message.beat > peer.lastBeat && peer.lastBeat > 0;
           if (mistaken) peer.tolerated = Math.min(peer.tolerated + 1, maxMisses);
           peer.status = "trusted";
@@ -99,7 +111,7 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
       farewell(state, from, _message, ctx) {
         const peer = state.peers[from];
         if (peer === undefined) return;
-        peer.lastBeat = 0; // A node that comes back is another.
+        peer.lastBeat = 0; // If the node returns, it is a new incarnation.
         suspect(peer, from, ctx);
       },
     },
@@ -137,11 +149,11 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
       command: { suspect: { node: natural }, hear: { node: natural }, leave: {} },
     },
     source: "Chandra & Toueg, JACM 1996, §5",
-    assumes: ["crash-recovery nodes", "partial synchrony: delays are bounded in the end"],
+    assumes: ["crash-recovery nodes", "partial synchrony: delays are eventually bounded"],
     properties: [
       {
         name: "strong completeness",
-        claim: "in the end, every alive node suspects every crashed one",
+        claim: "eventually, every live node suspects every crashed node",
         when: "eventually",
         holds: ({ alive, state }) =>
           alive.every((node) =>
@@ -150,7 +162,7 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
       },
       {
         name: "eventual strong accuracy",
-        claim: "in the end, no alive node suspects another alive one",
+        claim: "eventually, no live node suspects another live node",
         when: "eventually",
         holds: ({ alive, state }) =>
           alive.every((node) =>
@@ -158,7 +170,7 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
           ),
       },
     ],
-    costs: [{ when: "one beat of every node", messages: (nodes) => nodes * (nodes - 1) }],
+    costs: [{ when: "one heartbeat of every node", messages: (nodes) => nodes * (nodes - 1) }],
     view: (state) => ({
       role: Object.values(state.peers).some((peer) => peer.status === "suspected") ? "suspecting" : "calm",
     }),
@@ -168,7 +180,7 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
     return { status: "trusted", missed: 0, tolerated: options.minMisses, lastBeat: 0, calmBeats: 0 };
   }
 
-  /** A long stretch without a miss narrows what is tolerated again, one by one. */
+  /** Lowers the tolerance by one miss after a long stretch without misses. */
   function relax(peer: Watch): void {
     peer.calmBeats = peer.missed === 0 ? peer.calmBeats + 1 : 0;
     if (peer.calmBeats < options.calmBeats || peer.tolerated === options.minMisses) return;

@@ -18,7 +18,7 @@ type Used = MulticastWithWorkload<BasicMulticast>;
 const send = (payload: string): BasicMulticast["command"] => ({ type: "send", payload });
 const use = (messages: number): Used["command"] => ({ type: "workload", body: { type: "send", messages } });
 
-/** Node 0 crashes within its step as it has sent so many messages, if a number is given. */
+/** Node 0 crashes within a step after sending `crashAfter` messages, unless that is 0. */
 function stage(nodes: number, options: Partial<BasicMulticastOptions> = {}, crashAfter = 0) {
   const entries: TraceEntry<BasicMulticast>[] = [];
   const sim: Simulation<BasicMulticast> = simulation<BasicMulticast>({
@@ -46,7 +46,7 @@ interface LinkConditions {
 
 const plain = multicastWithWorkload(basicMulticast(), delivery);
 
-/** A group whose members send and remember, over links without order among senders. */
+/** Runs a group whose members send and record deliveries, over links that are unordered across senders. */
 function correspondence(protocol: Protocol<Used>, link: LinkConditions, seed: number) {
   const sim = simulation<Used>({
     protocol,
@@ -60,7 +60,7 @@ function correspondence(protocol: Protocol<Used>, link: LinkConditions, seed: nu
 }
 
 describe("basic multicast: the worked examples", () => {
-  it("a message to each; everybody delivers it, the sender at once", async () => {
+  it("sends a message to each member; all deliver it, the sender at once", async () => {
     const { sim, story } = stage(4);
     sim.command(0, send("hello"));
     sim.run();
@@ -68,7 +68,7 @@ describe("basic multicast: the worked examples", () => {
     await expect(story()).toMatchFileSnapshot("stories/basic-multicast-undisturbed.txt");
   });
 
-  it("the sender crashes half-way: some deliver the message, and others never will", async () => {
+  it("the sender crashes midway: some nodes deliver the message, others never will", async () => {
     const { sim, story } = stage(4, {}, 2);
     sim.command(0, send("hello"));
     sim.run();
@@ -76,7 +76,7 @@ describe("basic multicast: the worked examples", () => {
     await expect(story()).toMatchFileSnapshot("stories/basic-multicast-half-way.txt");
   });
 
-  it("acknowledged, over a link that loses: what was not acknowledged is sent again", async () => {
+  it("acknowledged, over a lossy link: unacknowledged messages are sent again", async () => {
     const { sim, story } = stage(3, { acknowledges: true });
     sim.cut(0, 1);
     sim.cut(2, 0);
@@ -92,7 +92,7 @@ describe("basic multicast: the worked examples", () => {
 });
 
 describe("basic multicast: what it costs", () => {
-  eachSize(1, 64, "N = %i: N − 1 messages a multicast, and as many acknowledgements", (nodes) => {
+  eachSize(1, 64, "N = %i: N − 1 messages per multicast, and as many acknowledgements", (nodes) => {
     for (const acknowledges of [false, true]) {
       const { sim } = stage(nodes, { acknowledges });
       sim.command(0, send("hello"));
@@ -106,7 +106,7 @@ describe("basic multicast: what it costs", () => {
   });
 });
 
-describe("basic multicast: what it promises", () => {
+describe("basic multicast: guarantees", () => {
   it.each([
     ["over reliable links", plain, {}],
     [
@@ -114,14 +114,11 @@ describe("basic multicast: what it promises", () => {
       multicastWithWorkload(basicMulticast({ acknowledges: true, maxTries: 100 }), delivery),
       { lossRate: 0.3, duplicateRate: 0.2 },
     ],
-  ] as const)(
-    "%s: integrity, validity, agreement, whoever sends and however long it takes",
-    (_where, protocol, link) => {
-      expectAllDelivered((seed) => correspondence(protocol, link, seed), { numRuns: 100 });
-    },
-  );
+  ] as const)("%s: integrity, validity, agreement, for any senders and any delays", (_where, protocol, link) => {
+    expectAllDelivered((seed) => correspondence(protocol, link, seed), { numRuns: 100 });
+  });
 
-  it("without acknowledgements one lost message breaks agreement, and one copy integrity", () => {
+  it("without acknowledgements one lost message breaks agreement, and one duplicate breaks integrity", () => {
     const lost = correspondence(plain, { lossRate: 1 }, 1);
     lost.command(0, use(1));
     lost.run();
@@ -139,7 +136,7 @@ describe("basic multicast: what it promises", () => {
     expect(range(1, 7).filter((node) => idsAt(sim, node).length > 0)).toEqual(range(1, sent));
   });
 
-  it("a member that does not acknowledge is given up after so many tries", () => {
+  it("gives up a member that does not acknowledge after the maximum number of tries", () => {
     const { sim } = stage(3, { acknowledges: true, maxTries: 4 });
     sim.crash(2);
     sim.command(0, send("hello"));
@@ -148,7 +145,7 @@ describe("basic multicast: what it promises", () => {
     expect([sim.isOver, sim.world.state(0).open]).toEqual([true, []]);
   });
 
-  it("an acknowledgement of what is settled, and a copy of what was delivered, are harmless", () => {
+  it("ignores an acknowledgement of a settled message, and a duplicate of a delivered one", () => {
     const protocol = basicMulticast({ acknowledges: true });
     const node = { self: 1, peers: [0] };
     const received = step(protocol, node, protocol.init(1, [0]), {
@@ -173,7 +170,7 @@ describe("basic multicast: what it promises", () => {
     expect([late.state, late.effects]).toEqual([again.state, []]);
   });
 
-  it.each([])("refuses options that make no sense", (build, sentence) => {
+  it.each([])("rejects invalid options", (build, sentence) => {
     expect(build).toThrow(sentence);
   });
 });
@@ -193,7 +190,7 @@ describe("basic multicast: every run", () => {
   it.each([
     [[0, 1, 2], 3],
     [[0, 1, 2, 3], 4],
-  ])("with a crash in the middle of sending agreement fails: %o", (nodes) => {
+  ])("agreement fails with a crash in the middle of sending: %o", (nodes) => {
     const { verdict, property, path } = exploring({ nodes, initiators: [0], crashes: 1, withinStep: true });
     expect([verdict, property?.name]).toEqual(["violated", "workload: agreement"]);
     expect(
@@ -204,20 +201,20 @@ describe("basic multicast: every run", () => {
     ]);
   });
 
-  it("with crashes between steps only it does not: all messages of one step go out", () => {
+  it("agreement holds if crashes occur between steps only: all messages of one step are sent", () => {
     expect(exploring({ initiators: [0], crashes: 1 })).toMatchObject({ verdict: "holds", states: 16 });
   });
 
   it.each([
     [{ losses: 1 }, "workload: agreement"],
     [{ duplications: 1 }, "workload: integrity"],
-  ] as const)("with %o it breaks", (faults, broken) => {
+  ] as const)("a property is violated with %o", (faults, broken) => {
     const { property, path } = exploring({ initiators: [0], ...faults });
     expect(property?.name).toBe(broken);
     expect(path.length).toBeLessThanOrEqual(3);
   });
 
-  it("acknowledged it bears them, whatever is lost or copied", () => {
+  it("tolerates loss and duplication with acknowledgements", () => {
     const variant = { variant: "acknowledged", timers: "quiet", initiators: [0], network: "bag" } as const;
     expect(exploring({ ...variant, losses: 2, duplications: 1 })).toMatchObject({ verdict: "holds", states: 203 });
   });

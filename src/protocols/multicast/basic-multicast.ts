@@ -1,13 +1,14 @@
 /**
- * Basic multicast (B-multicast): the message is sent to each member in turn, and a member that receives it delivers it.
- * Coulouris et al. §15.4.1.
+ * Basic multicast (B-multicast): the sender sends the message to each member in turn, and a member delivers it when it
+ * arrives. Coulouris et al. §15.4.1.
  *
- * Assumes   the sender does not crash while it sends; reliable links, or acknowledgements over links that lose and copy;
- *           one closed group, whose members stay the same.
- * Safety    integrity: every message at most once, and only what was sent.
- * Liveness  validity: a node that sends a message delivers it. Agreement: what one delivers all do.
- * Cost      N − 1 messages per multicast, and as many acknowledgements if it is to have them. A sender delivers its own at
- *           once.
+ * Assumes   the sender does not crash while sending; reliable links, or acknowledgements over links that lose and
+ *           duplicate messages; one closed group with fixed members.
+ * Safety    integrity: every message is delivered at most once, and only if it was sent.
+ * Liveness  validity: a node that sends a message delivers it. Agreement: a message that one node delivers is delivered
+ *           by all.
+ * Cost      N − 1 messages per multicast, plus as many acknowledgements if they are enabled. A sender delivers its own
+ *           messages at once.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, type Shape, text } from "../../core/shape.ts";
@@ -15,16 +16,17 @@ import { count, flag, type OptionsOf, optionTable, positive } from "../options.t
 import { isReceived, type Received, received } from "./parts/group.ts";
 import type { Multicast } from "./parts/layers.ts";
 
+/** Vocabulary of basic multicast. */
 export type BasicMulticast<P = string> = {
   state: {
-    /** How many messages this node has sent. */
+    /** The number of messages that this node has sent. */
     sent: number;
-    /** What has come of each other member, where copies have to be told: with acknowledgements. */
+    /** The messages received from each other member. Only used with acknowledgements, to detect duplicates. */
     received: Received[];
-    /** Its own that somebody has not acknowledged, and how often they were sent. */
+    /** This node's messages that not all members have acknowledged yet, and how often each was sent. */
     open: { number: number; payload: P; missing: NodeId[]; tries: number }[];
   };
-  /** `number`: which of its sender's messages it is, from 1. */
+  /** `number`: the sender's sequence number for the message, starting at 1. */
   message: { type: "multicast"; number: number; payload: P } | { type: "acknowledgement"; number: number };
   timer: "resend";
   command: Multicast<P>["command"];
@@ -34,17 +36,23 @@ export type BasicMulticast<P = string> = {
 const basicMulticastOptions = optionTable("basic-multicast", {
   acknowledges: flag(
     false,
-    "whether each message is acknowledged, and sent again to members that have not acknowledged it; reliable links do without",
+    "whether each message is acknowledged, and resent to members that have not acknowledged it; not needed with reliable links",
   ),
-  dropsCopies: flag(true, "with acknowledgements: whether a copy of a delivered message is dropped"),
-  resendMs: positive(100, "how long a sender waits for acknowledgements before it sends again"),
-  maxTries: count(10, "a member that has not acknowledged a message that was sent this often counts as crashed"),
+  dropsCopies: flag(true, "with acknowledgements, whether duplicates of a delivered message are dropped"),
+  resendMs: positive(100, "how long a sender waits for acknowledgements before it resends a message"),
+  maxTries: count(10, "a member counts as crashed if it has not acknowledged a message after this many transmissions"),
 });
 
+/** Options of `basicMulticast()`. */
 export type BasicMulticastOptions = OptionsOf<typeof basicMulticastOptions>;
 
 const MAX_PAYLOAD_BYTES = 65_536;
 
+/**
+ * Creates basic multicast.
+ * @param payload the shape of the messages; text by default
+ * @throws UsageError if an option is unknown or out of range
+ */
 export function basicMulticast<P = string>(
   given?: Partial<BasicMulticastOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
@@ -63,7 +71,8 @@ export function basicMulticast<P = string>(
     receive: {
       multicast(state, from, { number, payload: body }, ctx) {
         if (acknowledges) {
-          ctx.send(from, { type: "acknowledgement", number }); // A copy too: the first one may have been lost.
+          // Acknowledge duplicates too, because the first acknowledgement may have been lost.
+          ctx.send(from, { type: "acknowledgement", number });
           if (dropsCopies && isReceived(state.received, from, number)) return;
           if (dropsCopies) state.received = received(state.received, from, number);
         }
@@ -71,7 +80,7 @@ export function basicMulticast<P = string>(
       },
       acknowledgement(state, from, { number }, ctx) {
         const message = state.open.find((each) => each.number === number);
-        if (message === undefined) return; // Acknowledged by all, or given up.
+        if (message === undefined) return; // All members have acknowledged the message, or the sender has given up.
         message.missing = message.missing.filter((member) => member !== from);
         if (message.missing.length > 0) return;
         state.open = state.open.filter((each) => each !== message);
@@ -108,13 +117,13 @@ export function basicMulticast<P = string>(
     source: "Coulouris et al. §15.4.1",
     assumes: [
       "the sender does not crash while it sends",
-      acknowledges ? "links that lose not all" : "reliable links",
+      acknowledges ? "fair-loss links" : "reliable links",
       "one closed group",
     ],
     properties: [],
     costs: [
       {
-        when: acknowledges ? "one multicast, acknowledged" : "one multicast",
+        when: acknowledges ? "one multicast, with acknowledgements" : "one multicast",
         messages: (nodes) => (acknowledges ? 2 : 1) * (nodes - 1),
       },
     ],

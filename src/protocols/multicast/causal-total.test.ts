@@ -9,7 +9,7 @@ import { multicastWithWorkload } from "./family/workload.ts";
 const orders = [totalOrder, fifoOrder, happenedBeforeOrder];
 
 describe("causal-total multicast: the worked example", () => {
-  it("an answer reaches 2 before what is agreed of its question, and waits for that", async () => {
+  it("an answer reaches 2 before the agreed position of its question, and waits for it", async () => {
     const group = stage(causalTotal(), 3);
     group.send(0, "question");
     group.sim.run(2 * MESSAGE_MS - 1);
@@ -25,7 +25,7 @@ describe("causal-total multicast: the worked example", () => {
 });
 
 describe("causal-total multicast: what it costs", () => {
-  const title = "N = %i: 3(N − 1) messages a multicast";
+  const title = "N = %i: 3(N − 1) messages per multicast";
   it.each(range(1, 16))(title, (nodes) => expectCost(causalTotal(), nodes, 3 * (nodes - 1)));
   it.each(range(17, 64))(title, { tags: ["long"] }, (nodes) => expectCost(causalTotal(), nodes, 3 * (nodes - 1)));
 
@@ -34,8 +34,8 @@ describe("causal-total multicast: what it costs", () => {
   });
 });
 
-describe("causal-total multicast: what it promises", () => {
-  it("C6, C5 and so C4: any senders, any delays", () => {
+describe("causal-total multicast: guarantees", () => {
+  it("C6, C5 and so C4: with any senders and any delays", () => {
     expectAllDelivered((seed) => correspondence(causalTotal(), { nodes: 5, seed, orders, workload: { pauseMs: 1 } }), {
       withinMs: 60,
     });
@@ -53,7 +53,7 @@ describe("causal-total multicast: every run", () => {
     [[1, 1, 1], "fifo", 25_460],
     [[2, 1, 0], "bag", 38_211],
   ];
-  const title = "of nodes that send %j keeps C6, C5 and C4 (%s links)";
+  const title = "C6, C5 and C4 hold for nodes that send %j (%s links)";
   it.each(some)(title, (...run) => holds(...run));
   it.each(others)(title, { tags: ["long"] }, (...run) => holds(...run));
 
@@ -61,18 +61,18 @@ describe("causal-total multicast: every run", () => {
     expect(exploreSends(causalTotal(), messages, { orders, network })).toMatchObject({ verdict: "holds", states });
   }
 
-  it("of three nodes that send one each, over links without any order", { tags: ["long"] }, () => {
+  it("three nodes send one message each, over unordered links", { tags: ["long"] }, () => {
     const found = exploreSends(causalTotal(), [1, 1, 1], { orders, network: "bag" });
     expect(found).toMatchObject({ verdict: "holds", states: 176_973 });
   });
 
-  it("with one lost message nobody delivers, its sender neither", () => {
+  it("with one lost message no node delivers, not even its sender", () => {
     const found = exploreSends(causalTotal(), [1, 0], { orders, losses: 1 });
     expect(found.property?.name).toBe("workload: validity");
-    expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
+    expect(told(found)).toEqual(["0 receives command send", "1 lose"]);
   });
 
-  it("with one crash of a sender, a message that is not agreed is held back for ever", () => {
+  it("if a sender crashes, a message that is not agreed is held back forever", () => {
     const { properties } = multicastWithWorkload(causalTotal(), []);
     const found = exploreSends(causalTotal(), [1, 0, 0], { orders, crashes: 1, properties });
     expect(found.property?.name).toBe("agreement");

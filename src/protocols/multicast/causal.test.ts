@@ -12,7 +12,7 @@ import { multicastWithWorkload } from "./family/workload.ts";
 
 const orders = [happenedBeforeOrder];
 
-/** The same group without the rule: what is received is delivered. Basic multicast. */
+/** The same protocol without the delivery rule: received messages are delivered at once, as in basic multicast. */
 const impatient: Protocol<Causal> = {
   ...causal(),
   receive: {
@@ -42,17 +42,17 @@ describe("causal multicast: the worked example", () => {
 });
 
 describe("causal multicast: what it costs", () => {
-  eachSize(1, 64, "N = %i: N − 1 messages a multicast", (nodes) => {
+  eachSize(1, 64, "N = %i: N − 1 messages per multicast", (nodes) => {
     expectCost(causal(), nodes, nodes - 1);
   });
 });
 
-describe("causal multicast: what it promises", () => {
-  it("C5, integrity, validity, agreement: any senders, any delays", () => {
+describe("causal multicast: guarantees", () => {
+  it("C5, integrity, validity, agreement: with any senders and any delays", () => {
     expectAllDelivered((seed) => correspondence(causal(), { nodes: 5, seed, orders }), { numRuns: 200 });
   });
 
-  it("without the rule, delivering what is received, C5 is violated", () => {
+  it("C5 is violated without the rule, if messages are delivered on receipt", () => {
     const broken = range(1, 50).filter((seed) => {
       const sim = correspondence(impatient, { nodes: 5, seed, orders });
       for (const node of range(0, 4)) sim.command(node, use(3));
@@ -62,7 +62,7 @@ describe("causal multicast: what it promises", () => {
     expect(broken.length).toBeGreaterThan(0);
   });
 
-  it("a lost message breaks agreement: what depends on it is held back for ever", () => {
+  it("a lost message breaks agreement: messages that depend on it are held back forever", () => {
     const { sim } = stage(causal(), 2);
     sim.cut(0, 1);
     sim.command(0, send("lost"));
@@ -78,12 +78,12 @@ describe("causal multicast: what it promises", () => {
     sim.command(0, send("once"));
     sim.run();
     const before = JSON.stringify(sim.world.state(1));
-    const silent = { self: 1, peers: [0] } as never; // Whatever it did with it would throw.
+    const silent = { self: 1, peers: [0] } as never; // Throws if the handler uses the context.
     causal().receive.multicast(sim.world.state(1), 0, { type: "multicast", vector: [1, 0], payload: "once" }, silent);
     expect(JSON.stringify(sim.world.state(1))).toBe(before);
   });
 
-  it("explored: a message that arrives twice, held back or delivered, is delivered once", () => {
+  it("explored: a message that arrives twice is delivered once, whether it was held back or delivered", () => {
     const spec = { protocol: "causal", nodes: [0, 1, 2], duplications: 1, network: "bag" } as const;
     expect(reaching(explore(systemFor(spec)), "delivered")).toMatchObject({ verdict: "holds" });
   });
@@ -93,7 +93,7 @@ describe("causal multicast: what it promises", () => {
       () => multicastWithWorkload(causal(), [], { pauseMs: 0 }),
       "expected workload.pauseMs to be a finite number > 0, got 0",
     ],
-  ])("refuses options that it does not know", (build, sentence) => {
+  ])("rejects unknown options", (build, sentence) => {
     expect(build).toThrow(sentence);
   });
 });
@@ -112,20 +112,20 @@ describe("causal multicast: every run", () => {
     },
   );
 
-  it("without the rule C5 is violated: 2 delivers the answer of 1 before the question of 0", () => {
+  it("C5 is violated without the rule: 2 delivers the answer of 1 before the question of 0", () => {
     const found = exploreSends(impatient, [1, 1, 0], { orders });
     expect(found.property?.name).toBe("workload: C5 happened-before order");
     expect(told(found)).toEqual([
-      "0 is told to send",
-      "1 receives multicast of 0",
-      "1 is told to send",
-      "2 receives multicast of 1",
+      "0 receives command send",
+      "1 receives multicast from 0",
+      "1 receives command send",
+      "2 receives multicast from 1",
     ]);
   });
 
-  it("with one lost message agreement is violated", () => {
+  it("agreement is violated by one lost message", () => {
     const found = exploreSends(causal(), [1, 0], { orders, losses: 1 });
     expect(found.property?.name).toBe("workload: agreement");
-    expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
+    expect(told(found)).toEqual(["0 receives command send", "1 lose"]);
   });
 });

@@ -1,13 +1,14 @@
 /**
- * Causal multicast (ISIS CBCAST): a message is delivered after all that its sender had delivered or sent before it.
- * Birman, Schiper & Stephenson, "Lightweight Causal and Atomic Group Multicast", ACM TOCS 1991; words of Coulouris et al.
- * §15.4.
+ * Causal multicast (ISIS CBCAST): a message is delivered after all messages that its sender delivered or sent before
+ * sending it. Birman, Schiper & Stephenson, "Lightweight Causal and Atomic Group Multicast", ACM TOCS 1991; terms of
+ * Coulouris et al. §15.4.
  *
- * Assumes   no crashes; reliable links, in any order; one closed group. Over a carrier with views members may crash.
- * Safety    C5: if multicast(m) → multicast(m′), every node that delivers m′ has delivered m before. Integrity: every message at
- *           most once, and only what was sent.
- * Liveness  validity: a node that sends a message delivers it. Agreement: what one delivers all do.
- * Cost      N − 1 messages per multicast, each with N counters. A sender delivers its own at once.
+ * Assumes   no crashes; reliable links, in any order; one closed group. If the carrier has views, members may crash.
+ * Safety    C5: if multicast(m) → multicast(m′), every node that delivers m′ has already delivered m. Integrity: every
+ *           message is delivered at most once, and only if it was sent.
+ * Liveness  validity: a node that sends a message delivers it. Agreement: a message that one node delivers is delivered
+ *           by all.
+ * Cost      N − 1 messages per multicast, each with N counters. A sender delivers its own messages at once.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { list, natural, type Shape, text } from "../../core/shape.ts";
@@ -30,23 +31,29 @@ import {
   type Refusal,
 } from "./parts/layers.ts";
 
+/** Vocabulary of causal multicast. */
 export type Causal<P = string> = {
   state: Group<P> & {
-    /** V: how many messages of each member have been delivered here, in the order of `members`. */
+    /** V: the number of messages from each member that this node has delivered, in the order of `members`. */
     vector: number[];
-    /** The hold-back queue: received, and not yet to be delivered. */
+    /** The hold-back queue: received messages that cannot be delivered yet. */
     heldBack: Message<P>[];
-    /** How many have been given up at the end of a view: a cause of theirs has reached nobody who goes on. */
+    /** The number of messages dropped at the end of a view because one of their causes reached no surviving member. */
     dropped: number;
   };
   message: { type: "multicast"; vector: number[]; payload: P };
   command: Multicast<P>["command"] | GroupCommand;
-  /** `id` names a message: its sender, and which of its messages it is, from 1. */
+  /** `id` identifies a message by its sender and its sequence number, starting at 1. */
   event: Multicast<P>["event"] | Refusal<P> | GroupEvent;
 };
 
 type Message<P> = { from: NodeId; vector: number[]; payload: P };
 
+/**
+ * Creates causal multicast.
+ * @param payload the shape of the messages; text by default
+ * @throws UsageError if an option is unknown or out of range
+ */
 export function causal<P = string>(
   options?: Partial<OrderOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
@@ -55,12 +62,12 @@ export function causal<P = string>(
   type Ctx = Context<Causal<P>>;
   const { group, hasRoom } = beginning<P>(options, "causal");
 
-  /** How many messages `from` had sent when it sent this one, which counts. */
+  /** Returns the sender's sequence number for the message, starting at 1. */
   const number = ({ members }: State, { from, vector }: Message<P>): number => vector[members.indexOf(from)] ?? 0;
   const deliveredOf = ({ members, vector }: State, node: NodeId): number => vector[members.indexOf(node)] ?? 0;
   const idOf = (state: State, message: Message<P>): string => `${message.from}.${number(state, message)}`;
 
-  /** V_j[j] = V_i[j] + 1 and V_j[k] ≤ V_i[k] for k ≠ j. */
+  /** Whether V_j[j] = V_i[j] + 1, and V_j[k] ≤ V_i[k] for k ≠ j. */
   const isNext = (state: State, message: Message<P>): boolean =>
     state.members.every((member, k) =>
       member === message.from
@@ -68,7 +75,7 @@ export function causal<P = string>(
         : (message.vector[k] ?? 0) <= (state.vector[k] ?? 0),
     );
 
-  /** Delivered already, or held back. */
+  /** Whether the message has already been delivered or is being held back. */
   const isKnown = (state: State, message: Message<P>): boolean =>
     number(state, message) <= deliveredOf(state, message.from) ||
     state.heldBack.some((held) => held.from === message.from && number(state, held) === number(state, message));
@@ -115,7 +122,7 @@ export function causal<P = string>(
       command: { send: { payload }, ...groupCommandShapes },
     },
     source: "Birman, Schiper & Stephenson, ACM TOCS 1991; Coulouris et al. §15.4",
-    assumes: ["no crashes, or a carrier with views", "reliable links", "one closed group"],
+    assumes: ["no crashes, or a lower layer with views", "reliable links", "one closed group"],
     properties: countingProperties<State>(deliveredOf, ({ vector }) => vector),
     costs: [{ when: "one multicast", messages: (nodes) => nodes - 1 }],
     view: (state) => standing(state, state.heldBack, (message) => idOf(state, message)),

@@ -9,7 +9,7 @@ import { fifoTotal } from "./fifo-total.ts";
 const orders = [totalOrder, fifoOrder, happenedBeforeOrder];
 
 describe("FIFO-total multicast: the worked example", () => {
-  it("F2 overtakes F1 on the way to 1, and is proposed for after it all the same", async () => {
+  it("F2 overtakes F1 on the way to 1, and is still proposed after it", async () => {
     const group = stage(fifoTotal(), 3, { link: { order: "none" } });
     group.sim.setLink(0, 1, { delay: 25, order: "none" });
     group.send(0, "F1");
@@ -23,7 +23,7 @@ describe("FIFO-total multicast: the worked example", () => {
 });
 
 describe("FIFO-total multicast: what it costs", () => {
-  const title = "N = %i: 3(N − 1) messages a multicast";
+  const title = "N = %i: 3(N − 1) messages per multicast";
   it.each(range(1, 16))(title, (nodes) => expectCost(fifoTotal(), nodes, 3 * (nodes - 1)));
   it.each(range(17, 64))(title, { tags: ["long"] }, (nodes) => expectCost(fifoTotal(), nodes, 3 * (nodes - 1)));
 
@@ -32,8 +32,8 @@ describe("FIFO-total multicast: what it costs", () => {
   });
 });
 
-describe("FIFO-total multicast: what it promises", () => {
-  it("C6, C4 and, as its senders propose too, C5: any senders, any delays", () => {
+describe("FIFO-total multicast: guarantees", () => {
+  it("C6, C4 and, because senders propose too, C5: with any senders and any delays", () => {
     expectAllDelivered((seed) => correspondence(fifoTotal(), { nodes: 5, seed, orders, workload: { pauseMs: 1 } }), {
       withinMs: 60,
     });
@@ -41,7 +41,7 @@ describe("FIFO-total multicast: what it promises", () => {
 });
 
 describe("FIFO-total multicast: under load", () => {
-  it("thousands that wait for one late message follow it in one step, through both layers", () => {
+  it("thousands of messages that wait for one late message follow it in one step, through both layers", () => {
     const group = stage(fifoTotal(), 2, { link: { order: "none" }, properties: "at the end" });
     group.sim.setLink(0, 1, { delay: 1_000, order: "none" });
     group.send(0, "late");
@@ -64,7 +64,7 @@ describe("FIFO-total multicast: every run", () => {
     [[1, 1, 1], "fifo", 42_594],
     [[2, 1, 0], "bag", 34_234],
   ];
-  const title = "of nodes that send %j keeps C6, C4 and C5 (%s links)";
+  const title = "C6, C4 and C5 hold for nodes that send %j (%s links)";
   it.each(some)(title, (...run) => holds(...run));
   it.each(others)(title, { tags: ["long"] }, (...run) => holds(...run));
 
@@ -72,13 +72,13 @@ describe("FIFO-total multicast: every run", () => {
     expect(exploreSends(fifoTotal(), messages, { orders, network })).toMatchObject({ verdict: "holds", states });
   }
 
-  it("with one lost message nobody delivers, its sender neither", () => {
+  it("with one lost message no node delivers, not even its sender", () => {
     const found = exploreSends(fifoTotal(), [1, 0], { orders, losses: 1 });
     expect(found.property?.name).toBe("workload: validity");
-    expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
+    expect(told(found)).toEqual(["0 receives command send", "1 lose"]);
   });
 
-  it("with one crash of a sender, a message that is not agreed is held back for ever", () => {
+  it("if a sender crashes, a message that is not agreed is held back forever", () => {
     const { properties } = multicastWithWorkload(fifoTotal(), []);
     const found = exploreSends(fifoTotal(), [1, 0, 0], { orders, crashes: 1, properties });
     expect(found.property?.name).toBe("agreement");

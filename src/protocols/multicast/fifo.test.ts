@@ -22,7 +22,7 @@ describe("FIFO multicast: the worked example", () => {
     await expect(group.story()).toMatchFileSnapshot("stories/fifo-overtaken.txt");
   });
 
-  it("whose messages come in which order among different senders is left open", () => {
+  it("messages of different senders may be delivered in any order", () => {
     const group = stage(fifo(), 3);
     group.send(0, "from 0");
     group.send(1, "from 1");
@@ -33,20 +33,20 @@ describe("FIFO multicast: the worked example", () => {
 });
 
 describe("FIFO multicast: what it costs", () => {
-  eachSize(1, 64, "N = %i: N − 1 messages a multicast", (nodes) => {
+  eachSize(1, 64, "N = %i: N − 1 messages per multicast", (nodes) => {
     expectCost(fifo(), nodes, nodes - 1);
   });
 });
 
-describe("FIFO multicast: what it promises", () => {
-  it("C4, integrity, validity, agreement: any senders, any delays", () => {
+describe("FIFO multicast: guarantees", () => {
+  it("C4, integrity, validity, agreement: with any senders and any delays", () => {
     expectAllDelivered(
       (seed) => correspondence(fifo(), { nodes: 5, seed, orders: [fifoOrder], workload: { pauseMs: 1 } }),
       { most: 4 },
     );
   });
 
-  it("a duplicate is delivered once, whether it was delivered or is held back", () => {
+  it("a duplicate is delivered once, whether the message was delivered or is held back", () => {
     const { sim } = stage(fifo(), 2);
     const state = sim.world.state(1);
     const receive = (number: number): string[] => {
@@ -59,7 +59,7 @@ describe("FIFO multicast: what it promises", () => {
     expect(state.heldBack).toEqual([]);
   });
 
-  it("a lost message breaks agreement: what its sender sends after it is held back for ever", () => {
+  it("a lost message breaks agreement: its sender's later messages are held back forever", () => {
     const { sim } = stage(fifo(), 2);
     sim.cut(0, 1);
     sim.command(0, send("lost"));
@@ -85,41 +85,41 @@ describe("FIFO multicast: every run", () => {
     },
   );
 
-  it("with a message that arrives twice: it is delivered once", () => {
+  it("delivers a message that arrives twice once", () => {
     const found = exploreSends(fifo(), [2, 0], { orders: [fifoOrder], network: "bag", duplications: 1 });
     expect(found).toMatchObject({ verdict: "holds" });
   });
 
-  it("without the rule, delivering what is received, C4 is violated", () => {
+  it("C4 is violated without the rule, if messages are delivered on receipt", () => {
     const found = exploreSends(basicMulticast(), [2, 0], { orders: [fifoOrder], network: "bag" });
     expect(found.property?.name).toBe("workload: C4 FIFO order");
-    expect(told(found)).toEqual(["0 is told to send", "0 goes on", "1 receives multicast of 0"]);
+    expect(told(found)).toEqual(["0 receives command send", "0 times out", "1 receives multicast from 0"]);
   });
 
-  it("with a sender that comes back and has forgotten what it sent, integrity is violated", () => {
+  it("integrity is violated if a sender recovers and has forgotten its messages", () => {
     const properties = multicastWithWorkload(fifo(), [integrity]).properties.filter(
       ({ name }) => name === "workload: integrity",
     );
     const found = exploreSends(fifo(), [1, 0], { orders: [], properties, crashes: 1, recoveries: 1 });
     expect(found.verdict).toBe("violated");
-    expect(told(found)).toEqual(["0 is told to send", "0 crash", "0 start", "1 receives multicast of 0"]);
+    expect(told(found)).toEqual(["0 receives command send", "0 crash", "0 start", "1 receives multicast from 0"]);
   });
 
-  it("with one lost message agreement is violated", () => {
+  it("agreement is violated by one lost message", () => {
     const found = exploreSends(fifo(), [1, 0], { orders: [fifoOrder], losses: 1 });
     expect(found.property?.name).toBe("workload: agreement");
-    expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
+    expect(told(found)).toEqual(["0 receives command send", "1 lose"]);
   });
 
-  it("as a lecture has it, the first message of each sender is never delivered, by its sender neither", () => {
+  it("the variant from a lecture never delivers the first message of each sender, not even at the sender", () => {
     const found = exploreSends(fifoAsLectured(), [1, 0], { orders: [fifoOrder] });
     expect([found.verdict, found.property?.name]).toEqual(["violated", "workload: validity"]);
-    expect(told(found)).toEqual(["0 is told to send", "1 receives multicast of 0"]);
+    expect(told(found)).toEqual(["0 receives command send", "1 receives multicast from 0"]);
     const held = found.path.at(-1)?.states.map((state) => state?.multicast.heldBack.map(({ number }) => number));
     expect(held).toEqual([[0], [0]]);
   });
 
-  it("as a lecture has it, the second message is the first that is delivered", () => {
+  it("in the variant from a lecture, the second message is the first delivered one", () => {
     const group = stage(fifoAsLectured(), 2);
     for (const payload of ["one", "two", "three"]) group.send(0, payload);
     group.sim.run();

@@ -1,12 +1,13 @@
 /**
- * FIFO multicast: the messages of one sender are delivered in the order in which it sent them.
- * Coulouris et al. §15.4.3, with R-multicast's numbers; ISIS FBCAST (Birman & Joseph, ACM TOCS 1987).
+ * FIFO multicast: messages from the same sender are delivered in the order they were sent. Coulouris et al. §15.4.3,
+ * with R-multicast's numbers; ISIS FBCAST (Birman & Joseph, ACM TOCS 1987).
  *
- * Assumes   no crashes; reliable links, in any order; one closed group. Over a carrier with views members may crash.
- * Safety    C4: if a node multicasts m and then m′, every node that delivers m′ has delivered m before. Integrity: every message at
- *           most once, and only what was sent.
- * Liveness  validity: a node that sends a message delivers it. Agreement: what one delivers all do.
- * Cost      N − 1 messages per multicast, each with one number. A sender delivers its own at once.
+ * Assumes   no crashes; reliable links, in any order; one closed group. If the carrier has views, members may crash.
+ * Safety    C4: if a node multicasts m and then m′, every node that delivers m′ has already delivered m. Integrity:
+ *           every message is delivered at most once, and only if it was sent.
+ * Liveness  validity: a node that sends a message delivers it. Agreement: a message that one node delivers is delivered
+ *           by all.
+ * Cost      N − 1 messages per multicast, each with one number. A sender delivers its own messages at once.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, type Shape, text } from "../../core/shape.ts";
@@ -28,15 +29,16 @@ import {
   type Refusal,
 } from "./parts/layers.ts";
 
+/** Vocabulary of FIFO multicast. */
 export type Fifo<P = string> = {
   state: Group<P> & {
-    /** S: how many messages this node has multicast. */
+    /** S: the number of messages that this node has multicast. */
     sent: number;
-    /** R: the number of the last message delivered here, of each member, in the order of `members`. */
+    /** R: the number of the last message delivered from each member, in the order of `members`. */
     delivered: number[];
-    /** The hold-back queue: received, and too early. */
+    /** The hold-back queue: messages that arrived too early. */
     heldBack: Message<P>[];
-    /** How many have been given up at the end of a view: one before them has reached nobody who goes on. */
+    /** The number of messages dropped at the end of a view because an earlier one reached no surviving member. */
     dropped: number;
   };
   message: { type: "multicast"; number: number; payload: P };
@@ -46,6 +48,11 @@ export type Fifo<P = string> = {
 
 type Message<P> = { from: NodeId; number: number; payload: P };
 
+/**
+ * Creates FIFO multicast.
+ * @param payload the shape of the messages; text by default
+ * @throws UsageError if an option is unknown or out of range
+ */
 export function fifo<P = string>(
   options?: Partial<OrderOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
@@ -56,10 +63,10 @@ export function fifo<P = string>(
 
   const deliveredOf = ({ members, delivered }: State, node: NodeId): number => delivered[members.indexOf(node)] ?? 0;
 
-  /** S = R + 1. */
+  /** Whether S = R + 1. */
   const isNext = (state: State, { from, number }: Message<P>): boolean => number === deliveredOf(state, from) + 1;
 
-  /** Delivered already, or held back. */
+  /** Whether the message has already been delivered or is being held back. */
   const isKnown = (state: State, { from, number }: Message<P>): boolean =>
     number <= deliveredOf(state, from) || state.heldBack.some((held) => held.from === from && held.number === number);
 
@@ -105,7 +112,7 @@ export function fifo<P = string>(
       command: { send: { payload }, ...groupCommandShapes },
     },
     source: "Coulouris et al. §15.4.3; Birman & Joseph, ACM TOCS 1987",
-    assumes: ["no crashes, or a carrier with views", "reliable links", "one closed group"],
+    assumes: ["no crashes, or a lower layer with views", "reliable links", "one closed group"],
     properties: countingProperties<State>(deliveredOf, ({ delivered }) => delivered),
     costs: [{ when: "one multicast", messages: (nodes) => nodes - 1 }],
     view: (state) => standing(state, state.heldBack, ({ from, number }) => `${from}.${number}`),

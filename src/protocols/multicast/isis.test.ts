@@ -12,7 +12,7 @@ import { isis } from "./isis.ts";
 const orders = [totalOrder];
 
 describe("total order by agreement: the worked example", () => {
-  it("two messages that meet are delivered in the same order everywhere, the one with the lower agreed number first", async () => {
+  it("two concurrent messages are delivered in the same order everywhere, the lower agreed number first", async () => {
     const group = stage(isis(), 3);
     group.sim.setLink(0, 2, { delay: 30 });
     group.send(0, "T1");
@@ -23,18 +23,18 @@ describe("total order by agreement: the worked example", () => {
     await expect(group.story()).toMatchFileSnapshot("stories/isis-two-meet.txt");
   });
 
-  it("of equal proposals that of the highest id is agreed, and equal numbers stand in the order of ids", () => {
+  it("ties between proposals are broken by the highest id, and equal numbers are ordered by id", () => {
     const group = stage(isis(), 2);
     group.send(0, "a");
     group.send(1, "b");
     group.sim.run();
-    // 0 proposes 1 for a and 2 for b, 1 proposes 1 for b and 2 for a: a has (2, 1), b has (2, 0).
+    // Node 0 proposes 1 for a and 2 for b, and node 1 proposes 1 for b and 2 for a. So a has (2, 1), and b has (2, 0).
     for (const node of range(0, 1)) expect(group.at(node)).toEqual(["b", "a"]);
   });
 });
 
 describe("total order by agreement: what it costs", () => {
-  const title = "N = %i: 3(N − 1) messages a multicast";
+  const title = "N = %i: 3(N − 1) messages per multicast";
   it.each(range(1, 16))(title, (nodes) => expectCost(isis(), nodes, 3 * (nodes - 1)));
   it.each(range(17, 64))(title, { tags: ["long"] }, (nodes) => expectCost(isis(), nodes, 3 * (nodes - 1)));
 
@@ -43,12 +43,12 @@ describe("total order by agreement: what it costs", () => {
   });
 });
 
-describe("total order by agreement: what it promises", () => {
-  it("C6, integrity, validity, agreement: any senders, any delays", () => {
+describe("total order by agreement: guarantees", () => {
+  it("C6, integrity, validity, agreement: with any senders and any delays", () => {
     expectAllDelivered((seed) => correspondence(isis(), { nodes: 5, seed, orders, workload: { pauseMs: 1 } }));
   });
 
-  it("every kind of message that arrives twice, at any time, is harmless", () => {
+  it("duplicates of any message, at any time, are harmless", () => {
     fc.assert(
       fc.property(fc.nat(), (seed) => {
         const group = stage(isis(), 3, { seed, delayMs: [1, 40], link: { order: "none", duplicateRate: 0.4 } });
@@ -62,7 +62,7 @@ describe("total order by agreement: what it promises", () => {
     );
   });
 
-  it("nothing stays behind when all is delivered", () => {
+  it("keeps no state once all messages are delivered", () => {
     const group = stage(isis(), 3, { delayMs: [1, 40] });
     for (const n of range(1, 50)) group.send(n % 3, `${n}`);
     group.sim.run();
@@ -73,7 +73,7 @@ describe("total order by agreement: what it promises", () => {
     }
   });
 
-  it("the queue is taken in order however many are held back behind a message whose sender is slow", () => {
+  it("delivers in order no matter how many messages wait for one whose sender is slow", () => {
     const group = stage(isis(), 3, { properties: "at the end" });
     group.sim.setLink(0, 2, { delay: 100_000 });
     group.send(0, "slow");
@@ -87,24 +87,23 @@ describe("total order by agreement: what it promises", () => {
     for (const node of range(0, 2)) expect(group.at(node)).toEqual(group.at(1));
   });
 
-  it("a sender that crashes between proposal and agreement blocks everybody's queue", () => {
+  it("a sender that crashes between proposal and agreement blocks the queues of all nodes", () => {
     const group = stage(isis(), 3);
     group.send(0, "orphan");
     group.sim.run(MESSAGE_MS + 1);
     group.sim.crash(0);
     group.send(1, "blocked");
     group.sim.run();
-    // The crashed one proposes nothing either, so with links alone nothing can be agreed any more.
+    // The crashed node sends no proposals either, so over plain links no further message can be agreed.
     expect([group.at(1), group.at(2)]).toEqual([[], []]);
     expect(group.sim.verdict().map(({ property }) => property)).toEqual(["agreement"]);
   });
 });
 
-/** Of what happened before a message, only what its sender had delivered, not what it had sent itself. */
+/** Considers only messages that the sender had delivered, not messages that it had sent itself. */
 const throughDeliveries: Property<MulticastWorkload> = {
   name: "happened-before through deliveries",
-  claim:
-    "a node that has delivered a message had delivered before it whatever others had sent that its sender had delivered",
+  claim: "a node delivers a message only after all messages from others that its sender had delivered before",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -131,7 +130,7 @@ describe("total order by agreement: every run", () => {
     [[2, 2], "bag", 30_586],
     [[2, 1, 0], "bag", 109_533],
   ];
-  const title = "of nodes that send %j keeps C6, integrity, validity and agreement (%s links)";
+  const title = "C6, integrity, validity and agreement hold for nodes that send %j (%s links)";
   it.each(some)(title, (...run) => holds(...run));
   it.each(others)(title, { tags: ["long"] }, (...run) => holds(...run));
 
@@ -139,29 +138,29 @@ describe("total order by agreement: every run", () => {
     expect(exploreSends(isis(), messages, { orders, network })).toMatchObject({ verdict: "holds", states });
   }
 
-  it("of three nodes that send one each, over links without any order", { tags: ["long"] }, () => {
+  it("three nodes send one message each, over unordered links", { tags: ["long"] }, () => {
     const found = exploreSends(isis(), [1, 1, 1], { orders, network: "bag" });
     expect(found).toMatchObject({ verdict: "holds", states: 196_960 });
   });
 
-  it("without the agreement C6 is violated: two senders deliver their own first", () => {
+  it("C6 is violated without the agreement: two senders deliver their own message first", () => {
     const found = exploreSends(causal(), [1, 1], { orders });
     expect(found.property?.name).toBe("workload: C6 total order");
-    expect(told(found)).toEqual(["0 is told to send", "1 is told to send", "0 receives multicast of 1"]);
+    expect(told(found)).toEqual(["0 receives command send", "1 receives command send", "0 receives multicast from 1"]);
   });
 
   it.each([
     ["C4", fifoOrder],
     ["C5", happenedBeforeOrder],
-  ])("over links without order %s is violated: the second message of a sender overtakes its first", (name, order) => {
+  ])("%s is violated over unordered links: the second message of a sender overtakes its first", (name, order) => {
     const found = exploreSends(isis(), [2, 0], { orders: [order], network: "bag" });
     expect(found.property?.name).toMatch(name);
     expect(told(found)).toEqual([
-      "0 is told to send",
-      "0 goes on",
-      "1 receives multicast of 0",
-      "0 receives proposal of 1",
-      "1 receives agreed of 0",
+      "0 receives command send",
+      "0 times out",
+      "1 receives multicast from 0",
+      "0 receives proposal from 1",
+      "1 receives agreed from 0",
     ]);
     expect(found.path[2]?.move).toMatchObject({ message: { body: { type: "multicast", number: 2 } } });
   });
@@ -173,18 +172,18 @@ describe("total order by agreement: every run", () => {
     expect(exploreSends(isis(), messages, { orders: [order] })).toMatchObject({ verdict: "holds", states });
   });
 
-  it("who has delivered a message proposes more for its own: happened-before through deliveries is kept", () => {
+  it("a node that has delivered a message proposes higher for its own: causality through deliveries is preserved", () => {
     const found = exploreSends(isis(), [2, 1], { orders: [throughDeliveries], network: "bag" });
     expect(found).toMatchObject({ verdict: "holds", states: 1_056 });
   });
 
-  it("with one crash of a sender, a message that is not agreed is held back for ever", () => {
+  it("if a sender crashes, a message that is not agreed is held back forever", () => {
     const properties = multicastWithWorkload(isis(), []).properties.flatMap((property) =>
       property.when !== "leadsTo"
         ? []
         : {
             ...property,
-            // What the crash of another does to the sender is not looked at.
+            // Check only runs in which the sender, node 0, crashes.
             holds: (...of: Parameters<typeof property.holds>) => of[0].alive.includes(0) || property.holds(...of),
           },
     );
@@ -192,17 +191,17 @@ describe("total order by agreement: every run", () => {
     expect(found.property?.name).toBe("agreement");
     expect(told(found).toSorted()).toEqual([
       "0 crash",
-      "0 is told to send",
-      "1 receives multicast of 0",
-      "2 receives multicast of 0",
+      "0 receives command send",
+      "1 receives multicast from 0",
+      "2 receives multicast from 0",
     ]);
     const held = found.path.at(-1)?.states.map((state) => state?.multicast.heldBack.map(({ isAgreed }) => isAgreed));
     expect(held).toEqual([undefined, [false], [false]]);
   });
 
-  it("with one lost message nobody delivers, its sender neither", () => {
+  it("with one lost message no node delivers, not even its sender", () => {
     const found = exploreSends(isis(), [1, 0], { orders, losses: 1 });
     expect(found.property?.name).toBe("workload: validity");
-    expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
+    expect(told(found)).toEqual(["0 receives command send", "1 lose"]);
   });
 });

@@ -1,19 +1,23 @@
 /**
- * Total order by agreement (ISIS ABCAST): all members propose a place for each message, the highest proposal is agreed, and
- * everybody delivers in the order of the agreed numbers.
- * Birman & Joseph, "Reliable Communication in the Presence of Failures", ACM TOCS 1987; words of Coulouris et al. §15.4.3.
+ * Total order by agreement (ISIS ABCAST): all members propose a position for each message, the highest proposal is
+ * agreed, and all nodes deliver in the order of the agreed numbers.
+ * Birman & Joseph, "Reliable Communication in the Presence of Failures", ACM TOCS 1987; terms of Coulouris et al.
+ * §15.4.3.
  *
  *   (1) the sender multicasts m;
- *   (2) each member q, the sender too, proposes P_q = max(A_q, P_q) + 1 for it and puts it into its hold-back queue there;
- *   (3) the sender picks the highest proposal, of equal ones that of the highest id, and multicasts it as agreed. The queue
- *       is sorted anew; its head is delivered as soon as its number is agreed.
+ *   (2) each member q, including the sender, proposes P_q = max(A_q, P_q) + 1 for m and inserts m into its hold-back
+ *   queue at that position;
+ *   (3) the sender picks the highest proposal, breaking ties by the highest id, and multicasts it as agreed. The queue is
+ *   sorted again, and its head is delivered once its number is agreed.
  *
- * Assumes   no crashes; reliable links, in any order; one closed group. Over a carrier with views members may crash.
- * Safety    C6: if a member delivers m before m′, every member that delivers m′ has delivered m before. Integrity: every message at
- *           most once, and only what was sent. It keeps neither the order of one sender nor that of happened-before.
- *           Order is a property of deliveries and not of states: `properties` declares agreement, and the tests check C6.
- * Liveness  validity: a node that sends a message delivers it. Agreement: what one delivers all do.
- * Cost      3(N − 1) messages per multicast, and three message times until it can be delivered.
+ * Assumes   no crashes; reliable links, in any order; one closed group. If the carrier has views, members may crash.
+ * Safety    C6: if a member delivers m before m′, every member that delivers m′ has already delivered m. Integrity:
+ *           every message is delivered at most once, and only if it was sent. Neither FIFO nor causal order is
+ *           guaranteed. Order is a property of deliveries, not of states, so `properties` declares agreement, and the
+ *           tests check C6.
+ * Liveness  validity: a node that sends a message delivers it. Agreement: a message that one node delivers is delivered
+ *           by all.
+ * Cost      3(N − 1) messages per multicast, and three message delays until the message can be delivered.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, type Shape, text } from "../../core/shape.ts";
@@ -41,23 +45,27 @@ import {
 } from "./parts/layers.ts";
 import { isAfter, move, type Place } from "./parts/places.ts";
 
+/** Vocabulary of total order by agreement. */
 export type Isis<P = string> = {
   state: Group<P> & {
-    /** How many messages this node has multicast. */
+    /** The number of messages that this node has multicast. */
     sent: number;
     received: Received[];
-    /** A: the highest number that this node knows to be agreed. */
+    /** A: the highest agreed number that this node knows of. */
     agreed: number;
-    /** P: the highest that it has proposed. */
+    /** P: the highest number that this node has proposed. */
     proposed: number;
-    /** The hold-back queue, by place. */
+    /** The hold-back queue, ordered by position. */
     heldBack: Held<P>[];
-    /** What it has proposed for those in the queue that are not agreed yet, by id. */
+    /** This node's proposals for queued messages that have no agreed position yet, by id. */
     proposals: Record<string, number>;
-    /** For each of its own messages that is not agreed yet: the highest proposal so far, and the members of which it waits for one. */
+    /**
+     * For each of this node's messages without an agreed position, the highest proposal so far and the members that
+     * have not proposed.
+     */
     collected: Record<number, Place & { missing: NodeId[] }>;
   };
-  /** `number`: which of its sender's messages it is, from 1. */
+  /** `number`: the sender's sequence number for the message, starting at 1. */
   message:
     | { type: "multicast"; number: number; payload: P }
     | { type: "proposal"; view: number; number: number; place: number }
@@ -68,24 +76,33 @@ export type Isis<P = string> = {
 
 type Held<P> = Place & { isAgreed: boolean; from: NodeId; number: number; payload: P };
 
-/** So many messages are never on their way at once: each is kept by its sender until it is agreed. */
+/**
+ * The bound on messages in flight. It is never reached, because a sender keeps each message in memory until its
+ * position is agreed.
+ */
 const REACH = 2 ** 24;
 
-/** A place that nobody who follows the protocol has come to, since it is one more for each message. */
+/** Whether no correct node can have reached the position. Positions grow by one per message. */
 const isAbsurd = ({ agreed, proposed }: Pick<Isis["state"], "agreed" | "proposed">, place: number): boolean =>
   place > Math.max(agreed, proposed) + REACH;
 
+/**
+ * Creates total order by agreement.
+ * @param payload the shape of the messages; text by default
+ * @throws UsageError if an option is unknown or out of range
+ */
 export function isis<P = string>(
   options?: Partial<OrderOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
 ): Protocol<Isis<P>> {
   type State = Isis<P>["state"];
   type Ctx = Context<Isis<P>>;
-  const { group, hasRoom } = beginning<P>(options, "isis", 2); // The message, and what is agreed.
+  // Each multicast takes two carrier messages: one for the message, and one for its agreed position.
+  const { group, hasRoom } = beginning<P>(options, "isis", 2);
   const nothing = () => ({ sent: 0, received: [], agreed: 0, proposed: 0, heldBack: [], proposals: {}, collected: {} });
   const idOf = (from: NodeId, number: number): string => `${from}.${number}`;
 
-  /** P_q = max(A_q, P_q) + 1. The place is behind all that are in the queue. */
+  /** Proposes the position P_q = max(A_q, P_q) + 1, which comes after all messages in the queue. */
   function propose(from: NodeId, number: number, body: P, state: State, self: NodeId): number {
     state.received = received(state.received, from, number);
     const place = Math.max(state.agreed, state.proposed) + 1;
@@ -95,7 +112,10 @@ export function isis<P = string>(
     return place;
   }
 
-  /** When all have proposed. While the group changes nothing is agreed: what all have is put in order at its end. */
+  /**
+   * Sets the agreed position once all members have proposed. While the group is changing, no position is agreed, and
+   * `finish` orders the remaining messages.
+   */
   function agreeIfComplete(number: number, state: State, ctx: Ctx): void {
     const { missing, place, proposer } = state.collected[number] as Isis["state"]["collected"][number];
     if (missing.length > 0 || state.membership !== "member") return;
@@ -104,10 +124,10 @@ export function isis<P = string>(
     agree(idOf(ctx.self, number), { place, proposer }, state, ctx);
   }
 
-  /** The message moves to its agreed place. What then stands at the head of the queue, agreed, is delivered. */
+  /** Moves the message to its agreed position. Then delivers the agreed messages at the head of the queue. */
   function agree(id: string, to: Place, state: State, ctx: Ctx): void {
     const place = state.proposals[id];
-    if (place === undefined) return; // A duplicate: its place is agreed.
+    if (place === undefined) return; // A duplicate: the position has already been agreed.
     delete state.proposals[id];
     state.agreed = Math.max(state.agreed, to.place);
     move(state.heldBack, { place, proposer: ctx.self }, to).isAgreed = true;
@@ -134,7 +154,8 @@ export function isis<P = string>(
       },
       proposal(state, from, { view, number, place }, ctx) {
         const own = state.collected[number];
-        if (view !== state.view || own === undefined) return; // Of another view, or agreed already.
+        // The proposal is from a different view, or for a message whose position has already been agreed.
+        if (view !== state.view || own === undefined) return;
         if (isAbsurd(state, place)) return;
         exclude(own.missing, from);
         if (isAfter({ place, proposer: from }, own)) Object.assign(own, { place, proposer: from });
@@ -153,9 +174,12 @@ export function isis<P = string>(
         const place = propose(ctx.self, number, body, state, ctx.self);
         const missing = state.members.filter((member) => member !== ctx.self);
         state.collected[number] = { place, proposer: ctx.self, missing };
-        agreeIfComplete(number, state, ctx); // Alone, it has nobody to wait for.
+        agreeIfComplete(number, state, ctx); // A lone member has no proposals to wait for.
       },
-      /** The agreed ones by number, the open ones at the end; but nothing before what its sender had said before it. */
+      /**
+       * Delivers agreed messages first, by number, and then the others, except that no message overtakes an earlier one
+       * from the same sender.
+       */
       finish(state, ctx) {
         let open = state.heldBack.filter(({ isAgreed }) => !isAgreed);
         open.sort((a, b) => a.from - b.from || a.number - b.number);
@@ -178,11 +202,11 @@ export function isis<P = string>(
       command: { send: { payload }, ...groupCommandShapes },
     },
     source: "Birman & Joseph, ACM TOCS 1987; Coulouris et al. §15.4.3",
-    assumes: ["no crashes, or a carrier with views", "reliable links", "one closed group"],
+    assumes: ["no crashes, or a lower layer with views", "reliable links", "one closed group"],
     properties: [
       eventually(
         "agreement",
-        "what anybody in its view has received everybody receives then or later, and holds nothing back for ever",
+        "every message that a member of the view has received is eventually received by all members, and none is held back forever",
         (world, node) =>
           withMembers(
             world,

@@ -6,7 +6,7 @@ import { range } from "../../../test/protocols/sizes.ts";
 import type { Experiment } from "../../experiment/experiment.ts";
 import { explore } from "../../experiment/explore.ts";
 
-/** All are in one view, and the leader of the log is known. */
+/** Creates nodes that are in one view and know the leader of the log. */
 function group({ nodes = 3, keepsAll = false } = {}) {
   const stage = logStage(nodes, { delayMs: 10, keepsAll });
   for (const node of range(0, nodes - 1)) stage.start(node);
@@ -17,7 +17,7 @@ function group({ nodes = 3, keepsAll = false } = {}) {
   return { ...stage, leader, others: range(0, nodes - 1).filter((node) => node !== leader), order };
 }
 
-/** What was delivered, without the names' views. */
+/** Returns the delivered messages, without the views in their names. */
 const said = (stage: LogStage, node: number): string[] => stage.payloads(node).map((name) => name.split("/")[0] ?? "");
 
 function expectSound(stage: LogStage): void {
@@ -27,7 +27,7 @@ function expectSound(stage: LogStage): void {
 }
 
 describe("multicast through the log: worked examples", () => {
-  it("delivers where the log has the messages, at all members in the same order", () => {
+  it("delivers messages in log order, the same at all members", () => {
     const { sim, send, ...stage } = group();
     for (const node of [0, 1, 2, 1]) send(node);
     sim.run(2_000);
@@ -37,12 +37,15 @@ describe("multicast through the log: worked examples", () => {
     expectSound({ sim, send, ...stage });
   });
 
-  it.each([3, 5, 7])("costs 3(N − 1) messages of the leader of the log, one more of another: N = %i", (nodes) => {
-    expect(sentThroughLog(nodes, true)).toEqual({ deliveries: nodes, messages: 3 * (nodes - 1), time: 3 });
-    expect(sentThroughLog(nodes, false)).toEqual({ deliveries: nodes, messages: 3 * (nodes - 1) + 1, time: 4 });
-  });
+  it.each([3, 5, 7])(
+    "costs 3(N − 1) messages from the leader of the log, one more from another node: N = %i",
+    (nodes) => {
+      expect(sentThroughLog(nodes, true)).toEqual({ deliveries: nodes, messages: 3 * (nodes - 1), time: 3 });
+      expect(sentThroughLog(nodes, false)).toEqual({ deliveries: nodes, messages: 3 * (nodes - 1) + 1, time: 4 });
+    },
+  );
 
-  it("waits for nobody: what is said while a member of the view is down is delivered at once", () => {
+  it("waits for no node: messages sent while a member of the view is down are delivered at once", () => {
     const stage = group();
     const [gone = 0, other = 0] = stage.others;
     stage.sim.crash(gone);
@@ -55,7 +58,7 @@ describe("multicast through the log: worked examples", () => {
     expectSound(stage);
   });
 
-  it("one that comes later than all others delivers what is said from its view on", () => {
+  it("a member that joins late delivers the messages from its view on", () => {
     const stage = logStage(3, { delayMs: 10 });
     for (const node of [0, 1]) stage.start(node);
     stage.sim.run(3_000);
@@ -70,7 +73,7 @@ describe("multicast through the log: worked examples", () => {
     expectSound(stage);
   });
 
-  it("a minority delivers nothing; what it says meanwhile is said once it is back, and it has missed nothing, though its session was over", () => {
+  it("a minority delivers nothing; once it is back it sends its messages, and it misses none although its session ended", () => {
     const stage = group({ keepsAll: true });
     const [away = 0, other = 0] = stage.others;
     stage.sim.partition([[away]]);
@@ -80,7 +83,7 @@ describe("multicast through the log: worked examples", () => {
     stage.sim.run(stage.sim.now + 100);
     expect(said(stage, away)).toEqual([]);
     expect(stage.order(away)).toMatchObject({ membership: "inside", isMember: false });
-    stage.send(away); // That waits until it is in again.
+    stage.send(away); // This message waits until the node is a member again.
     stage.sim.heal();
     stage.sim.run(stage.sim.now + 3_000);
     for (const node of [stage.leader, away])
@@ -88,7 +91,7 @@ describe("multicast through the log: worked examples", () => {
     expectSound(stage);
   });
 
-  it("a member that a snapshot takes past messages is ejected and enters anew, though its session goes on", () => {
+  it("a member that a snapshot takes past messages is ejected and enters again, although its session continues", () => {
     const stage = group();
     const [away = 0, other = 0] = stage.others;
     const { session } = stage.order(away);
@@ -109,8 +112,8 @@ describe("multicast through the log: worked examples", () => {
   });
 });
 
-describe("multicast through the log: whatever happens", () => {
-  /** What the runs together have come to: what properties speak of has to have happened. */
+describe("multicast through the log, under any faults", () => {
+  /** Counts events that occurred in any of the runs. The properties are meaningful only if they occurred. */
   function search(numRuns: number, nodes: number, acts: number) {
     const met = { ejected: 0, restored: 0, expired: 0, waited: 0, views: 0, deliveries: 0 };
     const run = (given: Fate): void => {
@@ -138,7 +141,7 @@ describe("multicast through the log: whatever happens", () => {
   }
 
   const title =
-    "one order at all, nothing before its causes, the same in each view, nothing once its sender is out; and in the end all are in one view";
+    "one causal order, the same messages in each view, none of departed senders, and finally one view with all nodes";
   it(title, () => {
     const met = search(10, 4, 40);
     for (const count of Object.values(met)) expect(count).toBeGreaterThan(0);
@@ -149,9 +152,9 @@ describe("multicast through the log: whatever happens", () => {
   });
 });
 
-// The multicast through a log, with sessions, replicas and log together: every run of two and of three members within bounds. What bounds
-// cut off is not known, so the verdict is never `holds`; what is pinned is that no run within them breaks a property, how many
-// states that are, and that members enter, deliver, and are ejected in them.
+// Explores the multicast through a log, with sessions, replicas and log: every run of two and of three members within
+// bounds. The bounds cut runs off, so the verdict is never `holds`. The tests check that no run violates a property,
+// record the number of states, and check that members enter, deliver, and are ejected.
 
 const DELIVERED = ["multicast.installed", "workload.passed", "multicast.delivered"];
 
@@ -167,32 +170,32 @@ function isSound(bounds: Bounds, states: number, events = DELIVERED): void {
 }
 
 describe("multicast through a log, every run within bounds", () => {
-  it("two members send, and one timer runs out, at any time", () => {
+  it("two members send, and one timer expires at any time", () => {
     isSound({ nodes: 2, maxTimeouts: 1 }, 584);
   });
 
-  it("likewise, and any one crashes at any time", () => {
+  it("the same, and any one member crashes at any time", () => {
     isSound({ nodes: 2, maxTimeouts: 1, crashes: 1 }, 1_688);
   });
 
-  it("two members, and any two timers: sessions are lost", {
+  it("two members, and any two timers: sessions expire", {
     tags: ["long"],
   }, () => {
     isSound({ nodes: 2, maxTimeouts: 2 }, 37_900, [...DELIVERED, "session.lost"]);
   });
 
-  it("two members, of which any one crashes, and comes back", { tags: ["long"] }, () => {
+  it("two members, one of them crashes and recovers", { tags: ["long"] }, () => {
     isSound({ nodes: 2, maxTimeouts: 1, crashes: 1, recoveries: 1 }, 28_992);
   });
 
   const three: Bounds = { nodes: 3, send: [0], begin: "together", maxTimeouts: 1 };
-  it("three members, of which one sends: one timer, five messages on their way", {
+  it("three members, one sends: one timer, five messages in flight", {
     tags: ["long"],
   }, () => {
     isSound({ ...three, maxInFlight: 5 }, 139_361);
   });
 
-  it("likewise with four messages, and any one crashes at any time", { tags: ["long"] }, () => {
+  it("the same with four messages, and any one member crashes at any time", { tags: ["long"] }, () => {
     isSound({ ...three, maxInFlight: 4, crashes: 1 }, 81_079);
   });
 });

@@ -1,19 +1,21 @@
 /**
- * Multicast through a replicated log: a message is an entry of the log of a coordination service, and everybody delivers what is
- * in the log, in its order. Who is in the group stands there, too, so members may come later than all others, and for good.
- * Schneider, "Implementing Fault-Tolerant Services Using the State Machine Approach", ACM Computing Surveys 1990; that total order
- * and consensus are one problem: Chandra & Toueg, JACM 1996, §7. Views: Birman & Joseph, SOSP 1987.
+ * Multicast through a replicated log: a message is an entry in the log of a coordination service, and all nodes deliver
+ * the entries in log order. The group's members are recorded in the log too, so nodes may join at any time. Schneider,
+ * "Implementing Fault-Tolerant Services Using the State Machine Approach", ACM Computing Surveys 1990; on the
+ * equivalence of total order and consensus: Chandra & Toueg, JACM 1996, §7. Views: Birman & Joseph, SOSP 1987.
  *
- * Assumes   what the service assumes: crash-recovery nodes with a journal; for liveness a majority alive and connected to a common
- *           leader. Of the group nobody else need be alive.
- * Safety    always: all who deliver two messages deliver them in the same order, and nothing before what its sender had delivered;
- *           virtual synchrony: any two that go from one view to the next have delivered the same messages in the one; none twice,
- *           none in two views, and none once its sender has left the group as it was when it said it.
- * Liveness  what a member says that is not ejected everybody delivers who follows the group. Who is not heard of leaves the view with
- *           its session, and nobody waits for it; back again, it has missed nothing, unless a snapshot took it past a part of the log:
- *           then it is ejected, and comes in as a newcomer.
- * Cost      a message is an entry of the service's log: with Raft 3(N − 1) messages, one more from who does not lead; many at once
- *           share one. A change of the group is one entry.
+ * Assumes   the same as the service: crash-recovery nodes with a journal; for liveness, a live majority connected to a
+ *           common leader. No other member of the group needs to be alive.
+ * Safety    always: any two messages are delivered in the same order by all nodes that deliver both, and no message is
+ *           delivered before one that its sender had delivered. Virtual synchrony: any two nodes that move from one
+ *           view to the next have delivered the same messages in the first view. No message is delivered twice, in two
+ *           views, or after its sender has left the group that it was sent to.
+ * Liveness  all nodes that follow the group deliver the messages from members that are not ejected. A silent node
+ *           leaves the view when its session expires, and no node waits for it. When it returns, it has missed nothing,
+ *           unless it catches up from a snapshot that skips part of the log. In that case, it is ejected and joins as a
+ *           newcomer.
+ * Cost      a message is an entry in the service's log: with Raft, 3(N − 1) messages, plus one if the sender is not the
+ *           leader. Many concurrent messages share one entry. A change of the group takes one entry.
  */
 import type { Assembly } from "../../core/assemble.ts";
 import type { Protocol } from "../../core/protocol.ts";
@@ -25,15 +27,16 @@ import { type LogOrder, type LogOrderOptions, logOrder } from "./parts/log-order
 import { type StateTransfer, stateTransfer } from "./parts/state-transfer/state-transfer.ts";
 import type { Entry } from "./parts/state-transfer/vocabulary.ts";
 
-/** With the state of the group for members that want it. */
+/** Vocabulary of log multicast, with state transfer for members that request it. */
 export type LogMulticast<P = string> = StateTransfer<P, LogOrder<Entry<P>>>;
 
+/** Creates multicast through a replicated log. @throws UsageError if an option is unknown or out of range. */
 export const logMulticast = <P = string>(
   options?: Partial<LogOrderOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
 ): Protocol<LogMulticast<P>> => stateTransfer((entry) => logOrder(options, entry), payload);
 
-/** Between the multicast and the parts of the service that a member has once for all groups. */
+/** The wires between the multicast and those parts of the service that a member shares among all groups. */
 export const logWires: WireTable = {
   multicast: { asked: ({ operation }, give) => give("session", { type: "perform", operation }) },
   session: {
@@ -49,10 +52,10 @@ export const logWires: WireTable = {
   },
 };
 
-/** Of the same, that nothing goes on while nobody leads the log: what programs are told, and nothing rests on. */
+/** Reports whether the log has a leader, so that programs can detect stalls. No guarantee depends on it. */
 export const stallWires: WireTable = { log: { led: ({ leader }, give) => give("multicast", { type: "led", leader }) } };
 
-/** @param log may be another form of Raft. */
+/** Creates the system for real processes. @param log another form of Raft to use */
 export const logMulticastSystem = (log?: AnyMaker): System => ({
   ...withService({ multicast: logMulticast }, logWires, log),
   algorithm: "multicast",

@@ -16,7 +16,7 @@ type Used = MulticastWithWorkload<ReliableMulticast>;
 
 const send = (payload: string): ReliableMulticast["command"] => ({ type: "send", payload });
 
-/** By node: it crashes within its step, as it has sent so many messages in all. */
+/** For each node: it crashes within its step after sending this number of messages in total. */
 type Crashes = Readonly<Record<NodeId, number>>;
 
 function stage(nodes: number, crashes: Crashes = {}) {
@@ -44,7 +44,7 @@ const idsAt = (sim: Simulation<ReliableMulticast>, node: NodeId): string[] =>
   sim.events(node).flatMap((event) => (event.type === "delivered" ? [event.id] : []));
 
 describe("reliable multicast: the worked examples", () => {
-  it("everybody passes on what it receives for the first time", async () => {
+  it("all nodes forward messages that they receive for the first time", async () => {
     const { sim, story } = stage(3);
     sim.command(0, send("hello"));
     sim.run();
@@ -53,7 +53,7 @@ describe("reliable multicast: the worked examples", () => {
     await expect(story()).toMatchFileSnapshot("stories/reliable-multicast-undisturbed.txt");
   });
 
-  it("the sender crashes half-way: whom it has reached reaches the others", async () => {
+  it("the sender crashes midway: the nodes it has reached reach the others", async () => {
     const { sim, story } = stage(4, { 0: 1 });
     sim.command(0, send("hello"));
     sim.run();
@@ -63,7 +63,7 @@ describe("reliable multicast: the worked examples", () => {
 });
 
 describe("reliable multicast: what it costs", () => {
-  eachSize(1, 64, "N = %i: N(N − 1) messages a multicast", (nodes) => {
+  eachSize(1, 64, "N = %i: N(N − 1) messages per multicast", (nodes) => {
     const { sim } = stage(nodes);
     sim.command(0, send("hello"));
     sim.run();
@@ -71,7 +71,7 @@ describe("reliable multicast: what it costs", () => {
     expect(reliableMulticast().costs[0]?.messages(nodes)).toBe(nodes * (nodes - 1));
   });
 
-  it.each([3, 7, 16])("N = %i: acknowledged, twice as many", (nodes) => {
+  it.each([3, 7, 16])("N = %i: twice as many with acknowledgements", (nodes) => {
     const sim = simulation<ReliableMulticast>({
       protocol: reliableMulticast({ acknowledges: true }),
       nodes: range(0, nodes - 1),
@@ -85,7 +85,7 @@ describe("reliable multicast: what it costs", () => {
     expect(sim.messages.byType).toEqual({ multicast: all, acknowledgement: all });
   });
 
-  it("takes one message time, and two where the sender has crashed half-way", () => {
+  it("takes one message time, and two if the sender has crashed midway", () => {
     const deliveredAt = (crashes: Crashes): number => {
       const { sim, entries } = stage(5, crashes);
       sim.command(0, send("hello"));
@@ -96,13 +96,13 @@ describe("reliable multicast: what it costs", () => {
   });
 });
 
-/** What the alive have delivered: all the same? */
+/** Returns whether all live nodes have delivered the same messages. */
 function agree(sim: Simulation<ReliableMulticast>): boolean {
   return new Set(sim.world.alive.map((node) => idsAt(sim, node).sort().join())).size <= 1;
 }
 
-describe("reliable multicast: what it promises", () => {
-  it("agreement, at whichever of its sends the sender crashes, and then whoever has passed it on", () => {
+describe("reliable multicast: guarantees", () => {
+  it("agreement holds no matter at which send the sender crashes, and then a relay", () => {
     const nodes = 5;
     for (const first of range(1, nodes - 1))
       for (const relay of range(1, nodes - 1))
@@ -111,7 +111,8 @@ describe("reliable multicast: what it promises", () => {
           sim.command(0, send("hello"));
           sim.run();
           expect(agree(sim), `0 after ${first}, ${relay} after ${second}`).toBe(true);
-          // Whoever is left has it: the first whom it reached has reached somebody, or was the last to be up.
+          // All remaining nodes have the message: the first node that received it either reached a different node, or
+          // was the last one running.
           expect(sim.world.alive.length).toBeGreaterThanOrEqual(nodes - 2);
         }
   });
@@ -122,7 +123,7 @@ describe("reliable multicast: what it promises", () => {
     maxLength: 6,
   });
 
-  it("integrity, validity, agreement: any senders, any delays, any crashes in the middle of sending", () => {
+  it("integrity, validity, agreement: with any senders, any delays, and any crashes in the middle of sending", () => {
     fc.assert(
       fc.property(fc.nat(), demand, fc.array(crash, { maxLength: 4 }), (seed, demands, crashes) => {
         const left = new Map(crashes.map(({ node, sends }) => [node, sends]));
@@ -151,7 +152,7 @@ describe("reliable multicast: what it promises", () => {
     );
   });
 
-  it("agreement is uniform: what one delivers and crashes at once, the others deliver, too", () => {
+  it("agreement is uniform: if a node delivers and crashes at once, the others deliver too", () => {
     const sim: Simulation<ReliableMulticast> = simulation<ReliableMulticast>({
       protocol: reliableMulticast(),
       nodes: [0, 1, 2],
@@ -170,7 +171,7 @@ describe("reliable multicast: what it promises", () => {
     expect([idsAt(sim, 1), idsAt(sim, 2), sim.world.alive]).toEqual([["0.1"], ["0.1"], [2]]);
   });
 
-  it("a copy, from whichever relay, does nothing", () => {
+  it("ignores a duplicate from any relay", () => {
     const protocol = reliableMulticast();
     const node = { self: 2, peers: [0, 1] };
     const message = { type: "message", origin: 0, number: 1, payload: "once" } as const;
@@ -181,7 +182,7 @@ describe("reliable multicast: what it promises", () => {
     expect([again.state, again.effects]).toEqual([first.state, []]);
   });
 
-  it("what one sends that has come back after a crash is taken for what it sent before, and is delivered by nobody else", () => {
+  it("a message of a recovered node is mistaken for an earlier one, and no other node delivers it", () => {
     const { sim } = stage(3);
     sim.command(0, send("before"));
     sim.run();
@@ -194,7 +195,7 @@ describe("reliable multicast: what it promises", () => {
     ).toEqual([["after"], ["before"], ["before"]]);
   });
 
-  it("remembers in little room what it has delivered: numbers without a gap are one", () => {
+  it("remembers its deliveries compactly: numbers without a gap are stored as one", () => {
     const { sim } = stage(3);
     for (const count of range(1, 50)) sim.command(count % 3, send("again"));
     sim.run();
@@ -220,30 +221,30 @@ describe("reliable multicast: every run, with crashes within any step", () => {
     [3, [0, 1], 1, "bag", 9_474],
     [3, [0, 1], 2, "bag", 9_804],
   ] as const)(
-    "of %i nodes, of which %o send and %i crash, keeps agreement (%s links)",
+    "agreement holds for %i nodes, senders %o and %i crashes (%s links)",
     (count, initiators, crashes, network, states) => {
       const nodes = range(0, count - 1);
       expect(explore(system({ nodes, initiators, crashes, network }))).toMatchObject({ verdict: "holds", states });
     },
   );
 
-  it("of three nodes that all send, one of which crashes", { tags: ["long"] }, () => {
+  it("three nodes that all send, one crashes", { tags: ["long"] }, () => {
     const found = explore(system({ nodes: [0, 1, 2], initiators: [0, 1, 2], crashes: 1, network: "fifo" }));
     expect(found).toMatchObject({ verdict: "holds", states: 80_513 });
   });
 
-  it("and with a message that arrives twice", () => {
+  it("the same with a message that arrives twice", () => {
     const spec = { initiators: [0], crashes: 1, duplications: 1, network: "bag" } as const;
     expect(explore(system(spec))).toMatchObject({ verdict: "holds", states: 216 });
   });
 
-  it("one lost message is made good by whoever passes it on; two are too many", () => {
+  it("relays repair one lost message, but not two", () => {
     const { breaking, harmless, exploration } = fewestFaults(system({ initiators: [0], losses: 3, network: "bag" }));
     expect([breaking, harmless, exploration.property?.name]).toEqual([2, 1, "workload: agreement"]);
     expect(exploration.path.map(({ move }) => `${move.node} ${move.kind}`)).toEqual(["0 command", "1 lose", "2 lose"]);
   });
 
-  it("whoever comes back after a crash knows nothing of what was delivered", () => {
+  it("a node that recovers from a crash has forgotten its deliveries", () => {
     const { property, path } = explore(
       system({ initiators: [0], crashes: 1, recoveries: 1, property: "workload: agreement" }),
     );

@@ -1,16 +1,16 @@
 /**
- * Reliable multicast over basic multicast (R-multicast): a member that receives a message for the first time multicasts it again
- * before it delivers it, so a sender that crashes half-way leaves no message with some members only.
- * Coulouris et al. §15.4.2; the eager algorithm of Hadzilacos & Toueg, "A Modular Approach to Fault-Tolerant Broadcasts and
- * Related Problems", Cornell TR 94-1425, 1994.
+ * Reliable multicast over basic multicast (R-multicast): when a member receives a message for the first time, it
+ * multicasts the message again before delivering it. If a sender crashes midway, its message therefore does not stay
+ * with only some of the members. Coulouris et al. §15.4.2; the eager algorithm of Hadzilacos & Toueg, "A Modular
+ * Approach to Fault-Tolerant Broadcasts and Related Problems", Cornell TR 94-1425, 1994.
  *
- * Assumes   crash-stop nodes, in any number and at any moment; a basic multicast over reliable links, in any order, which
- *           may copy messages; one closed group, whose members stay the same.
- * Safety    integrity: every message at most once, and only what was sent.
- * Liveness  validity: a node that sends a message and does not crash delivers it. Uniform agreement: what anybody delivers,
- *           even as the last thing before it crashes, all deliver that do not crash.
- * Cost      N(N − 1) messages per multicast, and as many acknowledgements if the basic multicast has them. A sender
- *           delivers its own at once, the others after one message time.
+ * Assumes   crash-stop nodes, in any number and at any time; a basic multicast over reliable links, in any order, which
+ *           may duplicate messages; one closed group with fixed members.
+ * Safety    integrity: every message is delivered at most once, and only if it was sent.
+ * Liveness  validity: a node that sends a message and does not crash delivers it. Uniform agreement: a message that any
+ *           node delivers, even just before it crashes, is delivered by all nodes that do not crash.
+ * Cost      N(N − 1) messages per multicast, plus as many acknowledgements if the basic multicast uses them. A sender
+ *           delivers its own messages at once, and the others deliver them after one message delay.
  */
 import type { NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, type Shape, text } from "../../core/shape.ts";
@@ -21,12 +21,12 @@ import { type Multicast, type Over, over } from "./parts/layers.ts";
 
 type Relaying<P> = {
   state: {
-    /** How many messages this node has sent. */
+    /** The number of messages that this node has sent. */
     sent: number;
-    /** What has been delivered here, its own included. */
+    /** The messages delivered by this node, including its own. */
     received: Received[];
   };
-  /** `origin`: who sent it first, and which of its messages it is, from 1. */
+  /** `origin` and `number`: the original sender, and its sequence number for the message, starting at 1. */
   message: { type: "message"; origin: NodeId; number: number; payload: P };
   command: Multicast<P>["command"];
   event: Multicast<P>["event"];
@@ -35,16 +35,19 @@ type Relaying<P> = {
 const reliableMulticastOptions = optionTable("reliable-multicast", {
   acknowledges: flag(
     false,
-    "whether the basic multicast below has each message acknowledged, and resends it otherwise: for links that lose messages",
+    "whether the basic multicast below requires acknowledgements and resends unacknowledged messages, for links that lose messages",
   ),
 });
 
+/** Options of `reliableMulticast()`. */
 export type ReliableMulticastOptions = OptionsOf<typeof reliableMulticastOptions>;
 
+/** Vocabulary of reliable multicast. */
 export type ReliableMulticast<P = string> = Over<Relaying<P>, BasicMulticast<Relaying<P>["message"]>>;
 
 const MAX_PAYLOAD_BYTES = 65_536;
 
+/** Creates reliable multicast. @throws UsageError if an option is unknown or out of range. */
 export function reliableMulticast<P = string>(
   given?: Partial<ReliableMulticastOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
@@ -60,7 +63,7 @@ function relaying<P>(payload: Shape<P>): Protocol<Relaying<P>> {
     receive: {
       message(state, _from, message, ctx) {
         const { origin, number, payload: body } = message;
-        if (isReceived(state.received, origin, number)) return; // From another relay, or its own come back.
+        if (isReceived(state.received, origin, number)) return; // A copy, or the node's own message.
         state.received = received(state.received, origin, number);
         ctx.broadcast(message);
         ctx.emit({ type: "delivered", from: origin, payload: body, id: `${origin}.${number}` });

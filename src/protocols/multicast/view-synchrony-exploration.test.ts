@@ -8,7 +8,7 @@ import { type MulticastWithWorkload, multicastWithWorkload } from "./family/work
 import { stateIn } from "./ip-multicast/sessions.ts";
 import { type FlushIsis, flushIsis } from "./parts/flush.ts";
 
-/** As if all had been in view 1 for long. */
+/** Returns the protocol with all nodes in view 1 at the start. */
 function settled(nodes: readonly NodeId[]): Protocol<FlushIsis> {
   const plain = flushIsis({ views: { remindMs: 0 } });
   const members = nodes.map((node) => ({ node, incarnation: 1 }));
@@ -29,10 +29,10 @@ function settled(nodes: readonly NodeId[]): Protocol<FlushIsis> {
 
 type Used = MulticastWithWorkload<FlushIsis>;
 
-/** Of the views that both have left behind. */
+/** Compares the views that both nodes have completed. */
 const virtuallySynchronous: Property<Used> = {
   name: "virtual synchrony",
-  claim: "whoever is in the same view has delivered the same before it, in the same order",
+  claim: "all nodes in the same view delivered the same messages before it, in the same order",
   when: "always",
   holds: ({ alive, state }) => {
     const before = new Map<number, string>();
@@ -68,18 +68,18 @@ describe("total order over view synchrony: every run of three nodes", () => {
     ["one sends, and one crashes", [0], { crashes: 1 }, 5_046],
     ["two send", [0, 1], {}, 30_059],
   ] as const)(
-    "%s, with timers above all delays: C6, virtual synchrony, and nobody waits for who is no more",
+    "%s, with timers above all delays: C6, virtual synchrony, and no node waits for a departed one",
     (_what, senders, more, states) => {
       expect(exploring([0, 1, 2], senders, more)).toMatchObject({ verdict: "holds", states });
     },
   );
 
-  it("one sends, one crashes, and two timers run out whenever they like: no violation within", () => {
+  it("one sends, one crashes, and two timers expire at any time: no violation within the bounds", () => {
     const found = exploring([0, 1, 2], [0], { crashes: 1, timers: "free", maxTimeouts: 2 });
     expect(found).toMatchObject({ verdict: "unknown", property: null, states: 23_525 });
   });
 
-  it("who is not told of the crash holds the message back for ever", () => {
+  it("a node that is not notified of the crash holds the message back forever", () => {
     const found = exploring([0, 1, 2], [0], { crashes: 1, crashNotification: () => null });
     expect(found.property?.name).toBe("agreement");
     const held = found.path.at(-1)?.states.map((state) => state?.multicast.upper.heldBack.length);

@@ -26,14 +26,14 @@ function stage<M extends Vocabulary>(channel: Protocol<M>, nodes: number, story:
 }
 
 describe("view synchrony: the worked examples", () => {
-  it("the last words of one that crashes reach one of the others, and so both, before the next view", async () => {
+  it("the last message of a crashed node reaches one of the others, and so both, before the next view", async () => {
     const story: string[] = [];
     const group = stage(viewSynchrony({ views: { remindMs: 0 } }), 3, story);
     group.sim.cut(2, 0);
     group.send(2);
     group.sim.run(1_005);
     group.sim.crash(2);
-    group.tell(0, { type: "suspect", node: 2 }); // Sooner than anything else could bring the message to 0.
+    group.tell(0, { type: "suspect", node: 2 }); // The message cannot have reached 0 otherwise.
     group.sim.run(1_200);
     const kept = story.filter((line) => !/alive|beat|crashed\)/.test(line));
     expect(kept.filter((line) => /delivered|installed/.test(line) && /node 0/.test(line))).toHaveLength(2);
@@ -43,7 +43,7 @@ describe("view synchrony: the worked examples", () => {
     await expect(`${kept.join("\n")}\n`).toMatchFileSnapshot("stories/view-synchrony-last-words.txt");
   });
 
-  it("a total order whose sender crashes before it has told what is agreed: nobody is blocked", async () => {
+  it("the sender of a total order crashes before it has sent the agreed position: no member is blocked", async () => {
     const story: string[] = [];
     const group = stage(flushIsis({ views: { remindMs: 0 } }), 3, story);
     group.send(0);
@@ -59,7 +59,7 @@ describe("view synchrony: the worked examples", () => {
     await expect(`${kept.join("\n")}\n`).toMatchFileSnapshot("stories/isis-flush-sender-crashes.txt");
   });
 
-  it("a minority delivers nothing more in total order and says that it is stalled; the majority goes on", () => {
+  it("a minority delivers nothing more in total order and reports that it is stalled; the majority continues", () => {
     const group = stage(flushIsis(), 5);
     group.sim.partition([
       [0, 1],
@@ -72,21 +72,21 @@ describe("view synchrony: the worked examples", () => {
     for (const node of [0, 1]) expect(group.payloads(node)).toEqual([]);
     for (const node of [2, 3, 4]) expect(group.payloads(node)).toEqual(["2:1"]);
     expect(group.emitted.filter((said) => said.startsWith("stalled"))).toEqual(["stalled 0", "stalled 1"]);
-    group.send(1); // It waits for a view in which it can be sent,
+    group.send(1); // This message waits for a view that allows sending …
     group.sim.heal();
     group.sim.run(6_000);
     for (const node of [2, 3, 4]) expect(group.payloads(node)).toEqual(["2:1", "1:1"]);
-    for (const node of [0, 1]) expect(group.payloads(node)).toEqual(["1:1"]); // and 0's first is lost with its life.
+    for (const node of [0, 1]) expect(group.payloads(node)).toEqual(["1:1"]); // … and 0's first message is lost.
     expect(group.emitted).toEqual(expect.arrayContaining(["resumed 0", "resumed 1"]));
     expect(virtualSynchrony(group.records, { fifo: true, total: true })).toEqual([]);
     expect(group.sim.verdict()).toEqual([]);
   });
 
-  it("what is said while the group changes waits, and is not forgotten; what a leaver says last is in its last view", () => {
+  it("messages sent while the group changes wait and are not lost; a leaver's last messages are in its last view", () => {
     const group = stage(flushCausalTotal(), 4);
     group.send(3);
     group.tell(3, { type: "leave" });
-    group.sim.run(1_045); // The others have been asked to stand still.
+    group.sim.run(1_045); // The others have received the request to block.
     expect(group.sim.world.state(0).multicast.upper.membership).toBe("changing");
     for (const node of [0, 1, 2]) group.send(node);
     group.sim.run(2_000);
@@ -104,7 +104,7 @@ describe("view synchrony: the worked examples", () => {
     ["nothing above it", viewSynchrony],
     ["one layer", flushFifo],
     ["two layers", flushCausalTotal],
-  ] as const)("whoever leaves says so last: %s", (_what, channel) => {
+  ] as const)("a leaving node reports that as its last event: %s", (_what, channel) => {
     const group = stage(channel() as unknown as Protocol<ViewSynchrony>, 4);
     group.tell(3, { type: "leave" });
     group.sim.run(2_000);
@@ -112,16 +112,16 @@ describe("view synchrony: the worked examples", () => {
     expect(events).toEqual(["installed", "blocked", "ejected", "left"]);
   });
 
-  it("whoever learns of a view only as the next is prepared sends in it what has waited, and then stands still", () => {
+  it("a node that learns of a view only when the next is prepared sends its waiting messages in it, and then blocks", () => {
     const group = stage(flushFifo({ views: { remindMs: 0 } }), 3);
     group.sim.crash(1);
     group.tell(0, { type: "suspect", node: 1 });
     while (group.sim.messages.byType.accept !== 3) group.sim.run(group.sim.now + 1);
-    group.send(2); // It is silenced.
+    group.send(2); // Node 2 is blocked.
     group.sim.cut(0, 2);
     group.sim.run(group.sim.now + 50);
     group.sim.mend(0, 2);
-    group.start(1); // And so the view is to change again, before 2 has heard of the last one.
+    group.start(1); // The view is about to change again before 2 learns of the last one.
     group.tell(0, { type: "restore", node: 1 });
     group.sim.run(group.sim.now + 2_000);
     for (const node of [0, 2]) {
@@ -137,7 +137,7 @@ describe("view synchrony: the worked examples", () => {
     ["fifo-total", flushFifoTotal, ["0:1", "1:1"]],
     ["causal-total", flushCausalTotal, ["1:1"]],
   ] as const)(
-    "%s: an answer by the only one that knew what is agreed, and both crash: causal-total alone keeps happened-before",
+    "%s: only one node knew the agreed position and answered, and both crash: causal-total alone keeps happened-before",
     (order, channel, survivors) => {
       const { note, violations } = happenedBefore();
       const plain = channel() as unknown as Protocol<ViewSynchrony>;
@@ -145,7 +145,7 @@ describe("view synchrony: the worked examples", () => {
       for (const node of range(5)) group.start(node);
       group.sim.run(1_000);
       group.send(1);
-      group.sim.run(1_011); // All have proposed.
+      group.sim.run(1_011); // All nodes have proposed.
       for (const node of [2, 3, 4]) group.sim.cut(1, node);
       while (group.payloads(0).length === 0) group.sim.run(group.sim.now + 1);
       group.sim.crash(1);
@@ -160,7 +160,7 @@ describe("view synchrony: the worked examples", () => {
     },
   );
 
-  it("without a majority there is no other view: whoever is left stays silent", () => {
+  it("without a majority the group installs no further views: the remaining nodes stay silent", () => {
     const group = stage(flushIsis(), 3);
     for (const node of [1, 2]) group.sim.crash(node);
     group.send(0);
@@ -168,13 +168,13 @@ describe("view synchrony: the worked examples", () => {
     expect(group.payloads(0)).toEqual([]);
     expect(group.emitted.filter((said) => said.startsWith("stalled"))).toEqual(["stalled 0"]);
     expect(group.sim.verdict().map(({ property }) => property)).toEqual([
-      "lower: views: the group is whoever would be in it",
+      "lower: views: the group is the nodes that want to be in it",
       "agreement",
-      "lower: views: nobody stays silent",
+      "lower: views: no node stays silent",
     ]);
   });
 
-  it("a node that has lost its journal goes back on its word: there are two views by one number", () => {
+  it("a node that has lost its journal breaks its promise: there are two views with one number", () => {
     const group = stage(viewSynchrony(), 3);
     group.sim.partition([[0, 1], [2]]);
     group.sim.run(2_000);
@@ -186,7 +186,7 @@ describe("view synchrony: the worked examples", () => {
   });
 });
 
-describe("view synchrony: whatever happens", () => {
+describe("view synchrony, under any faults", () => {
   const unordered = () => viewSynchrony();
   type Ordered = readonly [string, () => unknown, "lossy" | "reliable", GroupOrders & { readonly causal?: boolean }];
   const without: Ordered = ["none", unordered, "lossy", { fifo: true }];
@@ -197,7 +197,7 @@ describe("view synchrony: whatever happens", () => {
     ["fifo-total", flushFifoTotal, "reliable", { fifo: true, total: true }],
     ["causal-total", flushCausalTotal, "reliable", { fifo: true, causal: true, total: true }],
   ];
-  const title = "%s: the same views, the same messages in each, and in the end one view with all";
+  const title = "%s: the same views, the same messages in each, and eventually one view with all nodes";
   it.each([without])(title, (...group) => isVirtuallySynchronous(group, 10));
   it.each(ordered)(title, { tags: ["long"] }, (...group) => isVirtuallySynchronous(group, 5));
   it.each([without, ...ordered])(`${title}: longer`, { tags: ["larger"] }, (...group) =>

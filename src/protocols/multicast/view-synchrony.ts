@@ -1,21 +1,23 @@
 /**
- * View synchrony: reliable multicast in a group whose members join, leave and crash. Everybody sees the same views, and
- * members that go from one view to the next together have delivered the same messages before it.
- * Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987; words of Chockler, Keidar & Vitenberg,
+ * View synchrony: reliable multicast in a group whose members join, leave and crash. All nodes see the same views, and
+ * members that move together from one view to the next have delivered the same messages before the change. Birman &
+ * Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987; terms of Chockler, Keidar & Vitenberg,
  * "Group Communication Specifications", ACM Computing Surveys 2001, and Coulouris et al. §18.2.
  *
- * Assumes   crash-recovery nodes with a journal; datagrams may be lost, doubled and overtaken, but not for ever. For
- *           liveness: a majority alive that can reach each other; in the end a round trip takes less than `roundMs`.
- * Safety    virtual synchrony: any two nodes that go from view k to view k + 1 have delivered the same messages in k; a node
- *           delivers its own; one sequence of views, of a majority's making; messages of one sender in the order of
- *           sending, none twice, none outside a view.
- * Liveness  in the end all alive nodes that want to be in the group are in one view, and what one of them delivers all do.
- *           A minority changes nothing and says that it is stalled; when it can, it comes back with a new life.
- * Cost      a multicast costs what ip-multicast costs; a change of the view 5(N − 1) messages, 2 more for each member that
- *           lacks some of the view before, and N − 1 more where a member asks to come or to go.
+ * Assumes   crash-recovery nodes with a journal; datagrams may be lost, duplicated and reordered, but not forever. For
+ *           liveness: a connected majority is alive; eventually a round trip takes less than `roundMs`.
+ * Safety    virtual synchrony: any two nodes that move from view k to view k + 1 have delivered the same messages in k.
+ *           A node delivers its own messages. There is a single sequence of views, each decided by a majority. Messages
+ *           from the same sender are delivered in the order they were sent, never twice, and never outside a view.
+ * Liveness  eventually, all live nodes that want to be in the group are in the same view, and they all deliver the
+ *           messages that any of them delivers. A minority changes nothing and reports that it is stalled; its nodes
+ *           later rejoin in new incarnations.
+ * Cost      a multicast costs the same as in ip-multicast. A view change costs 5(N − 1) messages, plus 2 for each
+ *           member that lacks messages from the previous view, plus N − 1 if a member asks to join or leave.
  *
- * What is sent while the group changes waits, and goes out in the next view. The parts are `ip-multicast`, which stands
- * still, says what it holds and fills up to the cut, and `views`, which has the cut agreed upon with the members.
+ * Messages that the application sends while the group is changing are multicast in the next view. The `ip-multicast`
+ * part blocks, reports the messages that it holds, and obtains the rest up to the cut. The `views` part agrees with the
+ * other members on the cut and the next view.
  */
 import { type Assembly, assemble, type Wires } from "../../core/assemble.ts";
 import type { NodeId, Property, Protocol, World } from "../../core/protocol.ts";
@@ -30,21 +32,34 @@ import { multicastEvents, viewWires } from "./parts/view-wires.ts";
 type Parts<P> = { multicast: IpMulticast<P>; views: Views };
 type Whole<P> = Assembly<Parts<P>>;
 
+/** Vocabulary of view synchrony. */
 export interface ViewSynchrony<P = string> {
+  /** The states of both parts. */
   state: Whole<P>["state"];
+  /** The messages of both parts. */
   message: Whole<P>["message"];
+  /** The timers of both parts. */
   timer: Whole<P>["timer"];
+  /** The journal records of both parts. */
   record: Whole<P>["record"];
+  /** `send` goes to the multicast, and the other commands go to the views. */
   command:
     | Extract<IpMulticast<P>["command"], { type: "send" }>
     | Extract<Views["command"], { type: "suspect" | "restore" | "join" | "leave" }>;
+  /**
+   * The multicast's events, except those that only the views receive, and the views' `left`, `stalled` and `resumed`
+   * events.
+   */
   event:
     | Exclude<IpMulticast<P>["event"], { type: "flushed" | "filled" }>
     | Extract<Views["event"], { type: "left" | "stalled" | "resumed" }>;
 }
 
+/** Options of `viewSynchrony()`, by part. */
 export interface ViewSynchronyOptions {
+  /** Options of the multicast. */
   multicast?: Partial<Omit<IpMulticastOptions, "begin">>;
+  /** Options of the agreement on views. */
   views?: Partial<ViewsOptions>;
 }
 
@@ -52,7 +67,11 @@ const MAX_PAYLOAD_BYTES = 65_536;
 
 const viewEvents = ["left", "stalled", "resumed"];
 
-/** @param payload the shape of what is multicast: text, or messages of the layer above. */
+/**
+ * Creates view synchrony.
+ * @param payload the shape of the messages: text, or messages from the layer above
+ * @throws UsageError if an option is unknown or out of range
+ */
 export function viewSynchrony<P = string>(
   options: ViewSynchronyOptions = {},
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<P>,
@@ -90,20 +109,20 @@ export function viewSynchrony<P = string>(
     source: "Birman & Joseph, SOSP 1987; Chockler, Keidar & Vitenberg, ACM Computing Surveys 2001",
     assumes: [
       "crash-recovery nodes with a journal",
-      "datagrams may be lost, doubled and overtaken, but not for ever",
-      "for liveness: a majority alive that can reach each other, in the end with round trips below roundMs",
+      "datagrams may be lost, duplicated and reordered, but not forever",
+      "for liveness: a live, connected majority, with round trips eventually below roundMs",
     ],
     properties: [...flat.properties, sameView<P>()],
     costs: [
       { when: "one multicast", messages: (nodes) => nodes - 1 },
-      { when: "a change of the view, where nobody lacks a message", messages: (nodes) => 5 * (nodes - 1) },
+      { when: "one view change with no missing message", messages: (nodes) => 5 * (nodes - 1) },
     ],
   };
 }
 
 /**
- * Speaks of a next view that this node goes to without holding its cut. Nobody who follows the protocol proposes such a
- * view, and in it this node would have delivered differently from others.
+ * Whether a message names a next view that includes this node even though the node does not hold the view's cut. No
+ * correct node proposes such a view, because this node's deliveries in it would differ from the others'.
  */
 function isUnfounded<P>({ multicast, views: known }: Whole<P>["state"], self: NodeId, body: Views["message"]): boolean {
   const next = "view" in body ? body.view : body.type === "promise" ? body.accepted?.view : undefined;
@@ -112,11 +131,11 @@ function isUnfounded<P>({ multicast, views: known }: Whole<P>["state"], self: No
   return goesOn && !isCutOf(multicast, next.cut);
 }
 
-/** What carries the messages is in the view that was decided, or in none. */
+/** Checks that the multicast is in the decided view, or outside the group. */
 function sameView<P>(): Property<ViewSynchrony<P>> {
   return {
     name: "messages belong to the view",
-    claim: "what carries the messages is in the same view as the node, with the same members",
+    claim: "the layer below is in the same view as the node, with the same members",
     when: "always",
     holds: ({ alive, state }: World<ViewSynchrony<P>["state"]>) =>
       alive.every((node) => {

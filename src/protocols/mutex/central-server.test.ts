@@ -12,7 +12,7 @@ import { centralServer } from "./central-server.ts";
 import { mutexWithWorkload } from "./family/workload.ts";
 
 describe("central server: the worked example of the catalogue", () => {
-  it("p3 holds the token, p4 asks, waits, and gets it on release", async () => {
+  it("p3 holds the token; p4 requests it, waits, and gets it on release", async () => {
     const { sim, story, moments } = stage(centralServer(), [1, 2, 3, 4]);
     sim.command(3, use(1));
     sim.run(25);
@@ -28,7 +28,7 @@ describe("central server: the worked example of the catalogue", () => {
 });
 
 describe("central server: what it costs", () => {
-  eachSize(2, 64, "N = %i: 3 messages an entry, and none for the server itself", (nodes) => {
+  eachSize(2, 64, "N = %i: 3 messages per entry, and none for the server itself", (nodes) => {
     const { sim } = stage(centralServer(), range(0, nodes - 1));
     sim.command(nodes - 1, use(1));
     sim.run();
@@ -41,7 +41,7 @@ describe("central server: what it costs", () => {
 });
 
 describe("central server: what it guarantees", () => {
-  it("ME1, ME2: any workloads, any delays; the tokens of the entries grow", () => {
+  it("ME1, ME2: with any workloads and any delays, and the tokens of the entries grow", () => {
     expectEverybodyServed(5, (links) => stage(centralServer({ server: 2 }), range(0, 4), links), {
       also({ sim, moments }) {
         const tokens = range(0, 4).flatMap((node) => sim.world.state(node).mutex.token);
@@ -50,23 +50,23 @@ describe("central server: what it guarantees", () => {
     });
   });
 
-  it("explored: 3 nodes, two entries each, over FIFO links and over links without order", () => {
+  it("explored: 3 nodes, two entries each, over FIFO links and over unordered links", () => {
     expect(exploreUses(centralServer(), 3, 2)).toMatchObject({ verdict: "holds", states: 1_988 });
     expect(exploreUses(centralServer(), 3, 2, { network: "bag" })).toMatchObject({ verdict: "holds" });
   });
 
-  it("a crash of the server, or of whoever is inside, stops everybody: ME2", () => {
+  it("a crash of the server, or of the node inside, blocks all nodes: ME2", () => {
     const { verdict, property } = exploreUses(centralServer(), 3, 1, { crashes: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "ME2 liveness"]);
   });
 
-  it("tokens do not grow if the server forgets how many it has granted", () => {
+  it("tokens do not grow if the server forgets its number of grants", () => {
     const properties = mutexWithWorkload(centralServer).properties.filter(({ name }) => name === "tokens grow");
     const { verdict, property } = exploreUses(centralServer(), 3, 1, { properties, crashes: 1, recoveries: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "tokens grow"]);
   });
 
-  it("a request, grant or release that arrives twice changes nothing", () => {
+  it("ignores a duplicate request, grant or release", () => {
     const protocol = centralServer();
     const { sim } = stage(protocol, [0, 1, 2]);
     for (const node of [1, 2]) sim.command(node, use(1));
@@ -86,7 +86,7 @@ describe("central server: what it guarantees", () => {
     expect(JSON.stringify([state(0), state(1)])).toBe(before);
   });
 
-  it("a request that arrives twice is granted twice, and the second grant is handed back", () => {
+  it("a request that arrives twice is granted twice, and the node returns the second grant", () => {
     const { sim, moments } = stage(centralServer(), [0, 1, 2]);
     sim.command(1, use(1));
     sim.run(25);

@@ -7,7 +7,7 @@ import { maekawa } from "./maekawa.ts";
 import { maekawaAsLectured } from "./variants/maekawa-as-lectured.ts";
 
 describe("maekawa: the worked example of the catalogue", () => {
-  it("three ask at once, each gets its own vote first, and all wait for ever", async () => {
+  it("three nodes make requests at once, each gets its own vote first, and all wait forever", async () => {
     const { sim, story, moments } = stage(maekawa(), [1, 2, 3]);
     for (const node of [1, 2, 3]) sim.command(node, use(1));
     sim.run();
@@ -19,7 +19,7 @@ describe("maekawa: the worked example of the catalogue", () => {
 });
 
 describe("maekawa: what it costs", () => {
-  it.each([3, 4, 7, 9, 13, 16, 21, 25, 31, 49, 57, 64])("N = %i: 3(K − 1) messages an entry", (nodes) => {
+  it.each([3, 4, 7, 9, 13, 16, 21, 25, 31, 49, 57, 64])("N = %i: 3(K − 1) messages per entry", (nodes) => {
     const { sim } = stage(maekawa(), range(0, nodes - 1));
     sim.command(0, use(1));
     sim.run();
@@ -32,7 +32,7 @@ describe("maekawa: what it costs", () => {
     const { sim, moments } = stage(maekawa(), range(0, 6));
     sim.command(0, use(1));
     sim.run(25);
-    sim.command(2, use(1)); // Both need the vote of a third, node 3.
+    sim.command(2, use(1)); // Both need the vote of node 3.
     sim.run();
     const first = 2 * MESSAGE_MS;
     expect(moments("entered").map(({ at }) => at)).toEqual([first, first + STAY_MS + 2 * MESSAGE_MS]);
@@ -56,7 +56,7 @@ describe("maekawa: what it guarantees", () => {
     );
   });
 
-  it("explored: ME2 is violated; the shortest run has three requests and three votes, and nobody enters", () => {
+  it("explored: ME2 is violated; the shortest run has three requests and three votes, and no node enters", () => {
     const { verdict, property, path } = exploreUses(maekawa(), 3, 1);
     expect([verdict, property?.name]).toEqual(["violated", "ME2 liveness"]);
     expect(path.map(({ move }) => move.kind).sort()).toEqual([
@@ -70,19 +70,19 @@ describe("maekawa: what it guarantees", () => {
     ]);
   });
 
-  it("explored: ME1 holds for 3 nodes, two entries each, over links without order", () => {
+  it("explored: ME1 holds for 3 nodes, two entries each, over unordered links", () => {
     const protocol = maekawa();
     const safe = { ...protocol, properties: protocol.properties.filter(({ name }) => name === "ME1 safety") };
     expect(exploreUses(safe, 3, 2, { network: "bag" })).toMatchObject({ verdict: "holds" });
   });
 
-  it("tokens do not grow if a voter forgets what it has seen", () => {
+  it("tokens do not grow if a voter forgets the tokens that it has seen", () => {
     const properties = mutexWithWorkload(maekawa).properties.filter(({ name }) => name === "tokens grow");
     const { verdict, property } = exploreUses(maekawa(), 3, 1, { properties, crashes: 1, recoveries: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "tokens grow"]);
   });
 
-  it("explored: as a lecture has it, two nodes are inside", () => {
+  it("explored: the variant from a lecture lets two nodes inside", () => {
     const { verdict, property, path } = exploreUses(maekawaAsLectured(), 3, 1);
     expect([verdict, property?.name]).toEqual(["violated", "ME1 safety"]);
     const sections = path.at(-1)?.states.map((state) => state?.mutex.section);

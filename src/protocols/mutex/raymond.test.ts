@@ -15,7 +15,7 @@ import { type Raymond, raymond, type Tree } from "./raymond.ts";
 const trees: readonly Tree[] = ["binary", "star", "line"];
 
 describe("raymond: the worked example", () => {
-  it("5 and 3 ask, far from each other: each privilege takes the way back that the request came", async () => {
+  it("5 and 3, far from each other, make requests: each privilege returns along the path of the request", async () => {
     const { sim, story, moments } = stage(raymond(), range(0, 6));
     sim.command(5, use(1));
     sim.run(35);
@@ -29,7 +29,7 @@ describe("raymond: the worked example", () => {
   });
 });
 
-/** How many edges lie between two places, walked up a tree from parent to parent. */
+/** Returns the number of edges between two nodes of the tree, given by their indexes. */
 function distance(tree: Tree, from: number, to: number): number {
   const up = (place: number): number =>
     tree === "binary" ? Math.floor((place - 1) / 2) : tree === "star" ? 0 : place - 1;
@@ -37,7 +37,7 @@ function distance(tree: Tree, from: number, to: number): number {
   return 1 + (from > to ? distance(tree, up(from), to) : distance(tree, from, up(to)));
 }
 
-/** What an entry of `to` costs after one of `from`, and how long it takes. */
+/** Measures the messages and the time that an entry of `to` takes after one of `from`. */
 function entryAfter(tree: Tree, nodes: number, from: number, to: number): { messages: number; time: number } {
   const { sim, moments } = stage(raymond({ tree }), range(0, nodes - 1));
   sim.command(from, use(1));
@@ -55,24 +55,24 @@ describe("raymond: what it costs", () => {
   describe.each(trees)("on a %s", (tree) => {
     const [here, farthest] = raymond({ tree }).costs;
 
-    it.each(range(1, 9))(
-      "N = %i: from each node to each other, 2 messages and 2 message times for each edge",
+    it.each(range(1, 9))("N = %i: between any two nodes, 2 messages and 2 message times per edge", (nodes) => {
+      const all = range(0, nodes - 1).flatMap((from) => range(0, nodes - 1).map((to) => [from, to] as const));
+      const found = all.map(([from, to]) => entryAfter(tree, nodes, from, to));
+      const edges = all.map(([from, to]) => 2 * distance(tree, from, to));
+      expect(found).toEqual(edges.map((messages) => ({ messages, time: messages })));
+      expect(Math.max(...edges)).toBe(farthest?.messages(nodes));
+      expect(Math.min(...edges)).toBe(here?.messages(nodes));
+    });
+
+    it.each([15, 16, 22, 23, 24, 31, 32, 64])(
+      "N = %i: the formula is the longest distance, there and back",
       (nodes) => {
-        const all = range(0, nodes - 1).flatMap((from) => range(0, nodes - 1).map((to) => [from, to] as const));
-        const found = all.map(([from, to]) => entryAfter(tree, nodes, from, to));
-        const edges = all.map(([from, to]) => 2 * distance(tree, from, to));
-        expect(found).toEqual(edges.map((messages) => ({ messages, time: messages })));
-        expect(Math.max(...edges)).toBe(farthest?.messages(nodes));
-        expect(Math.min(...edges)).toBe(here?.messages(nodes));
+        const all = range(0, nodes - 1).flatMap((from) => range(0, nodes - 1).map((to) => distance(tree, from, to)));
+        expect(2 * Math.max(...all)).toBe(farthest?.messages(nodes));
       },
     );
 
-    it.each([15, 16, 22, 23, 24, 31, 32, 64])("N = %i: the formula is the longest way, there and back", (nodes) => {
-      const all = range(0, nodes - 1).flatMap((from) => range(0, nodes - 1).map((to) => distance(tree, from, to)));
-      expect(2 * Math.max(...all)).toBe(farthest?.messages(nodes));
-    });
-
-    it.each([2, 3, 7, 16])("N = %i: 4(N − 1)/N an entry if all want in all the time", (nodes) => {
+    it.each([2, 3, 7, 16])("N = %i: 4(N − 1)/N messages per entry if all nodes want to enter all the time", (nodes) => {
       const { sim } = stage(raymond({ tree }), range(0, nodes - 1));
       const rounds = 40;
       for (const node of range(0, nodes - 1)) sim.command(node, use(rounds));
@@ -88,7 +88,7 @@ describe("raymond: what it costs", () => {
     expect(raymond({ tree: "star" }).costs[1]?.messages(nodes)).toBe(4);
   });
 
-  it.each(trees)("hand-over takes a message time for each edge between the two: on a %s", (tree) => {
+  it.each(trees)("hand-over takes one message time per edge between the two: on a %s", (tree) => {
     const { sim, moments } = stage(raymond({ tree }), range(0, 6));
     for (const node of [5, 6]) sim.command(node, use(1));
     sim.run();
@@ -99,11 +99,11 @@ describe("raymond: what it costs", () => {
 });
 
 describe("raymond: what it guarantees", () => {
-  it.each(trees)("ME1, ME2: any workloads, any delays: one at a time, everybody: on a %s", (tree) => {
+  it.each(trees)("ME1, ME2: any workloads, any delays: one at a time, all are served: on a %s", (tree) => {
     expectEverybodyServed(6, (links) => stage(raymond({ tree }), range(0, 5), links), { numRuns: 60 });
   });
 
-  it("a node knows its neighbours alone: no message goes past one", () => {
+  it("nodes send messages to their neighbors only", () => {
     const { sim, story } = stage(raymond({ tree: "line" }), range(0, 4));
     for (const node of range(0, 4)) sim.command(node, use(2));
     sim.run();
@@ -114,7 +114,7 @@ describe("raymond: what it guarantees", () => {
     expect(ways.every((edges) => edges === 1)).toBe(true);
   });
 
-  it("a message of no use changes nothing: a repeated request or privilege, a command out of turn", () => {
+  it("ignores a repeated request or privilege, and a command out of turn", () => {
     const { sim } = stage(raymond(), [0, 1, 2]);
     for (const node of [0, 1]) sim.command(node, use(1));
     sim.run(15);
@@ -143,15 +143,15 @@ describe("raymond: every run", () => {
     },
   );
 
-  it("of 3 nodes on a line that enter twice each, the same", () => {
+  it("the same holds for 3 nodes on a line that enter twice each", () => {
     expect(exploreUses(raymond({ tree: "line" }), 3, 2)).toMatchObject({ verdict: "holds", states: 2_215 });
   });
 
-  it("of 5 nodes in a binary tree that enter once each, the same", () => {
+  it("the same holds for 5 nodes in a binary tree that enter once each", () => {
     expect(exploreUses(raymond(), 5, 1)).toMatchObject({ verdict: "holds", states: 8_762 });
   });
 
-  it("a crash of a leaf that neither has the privilege nor asks for it stops nobody", () => {
+  it("a crash of a leaf that neither has nor wants the privilege blocks no node", () => {
     const { sim, moments } = stage(raymond(), [0, 1, 2]);
     sim.crash(2);
     for (const node of [0, 1]) sim.command(node, use(2));
@@ -160,7 +160,7 @@ describe("raymond: every run", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("with a crash of a node on the way, though the privilege is elsewhere: ME2 is violated", () => {
+  it("ME2 is violated by a crash of a node on the path, although the privilege is elsewhere", () => {
     const { sim } = stage(raymond({ tree: "line" }), [0, 1, 2]);
     sim.crash(1);
     sim.command(2, use(1));
@@ -172,13 +172,13 @@ describe("raymond: every run", () => {
   it.each<[string, object, string, string[]]>([
     ["a lost message", { losses: 1 }, "ME2 liveness", ["1 command", "0 lose request from 1"]],
     [
-      "a node that forgets that it has sent the privilege away",
+      "a node that forgets that it passed the privilege on",
       { ...forgetful, ...about(raymond({ tree: "line" }), "ME1 safety") },
       "ME1 safety",
       ["1 command", "0 receive request from 1", "0 crash", "0 start", "0 command", "1 receive privilege from 0"],
     ],
     [
-      "a node whose tokens begin again",
+      "a node that restarts its token numbers",
       { ...forgetful, ...about(raymond({ tree: "line" }), "tokens grow") },
       "tokens grow",
       ["0 command", "0 crash", "0 start", "0 command"],

@@ -14,7 +14,7 @@ import { eachSize, range } from "../../../test/protocols/sizes.ts";
 import { suzukiKasami } from "./suzuki-kasami.ts";
 
 describe("suzuki-kasami: the worked example", () => {
-  it("0 has the privilege, 2 asks and then 1: it goes to 1, from there to 2, and stays there", async () => {
+  it("0 has the privilege, 2 requests it and then 1: it moves to 1, from there to 2, and stays there", async () => {
     const { sim, story, moments } = stage(suzukiKasami(), [0, 1, 2]);
     sim.command(0, use(1));
     sim.run(5);
@@ -40,25 +40,30 @@ describe("suzuki-kasami: the worked example", () => {
 describe("suzuki-kasami: what it costs", () => {
   const [elsewhere, here] = suzukiKasami().costs;
 
-  eachSize(1, 64, "N = %i: N − 1 requests and the privilege an entry, and nothing where the privilege is", (nodes) => {
-    const { sim } = stage(suzukiKasami(), range(1, nodes));
-    sim.command(nodes, use(1));
-    sim.run();
-    expect(sim.messages.total).toBe(nodes === 1 ? 0 : nodes);
-    expect(sim.messages.total).toBe(elsewhere?.messages(nodes));
-    sim.command(nodes, use(3));
-    sim.run();
-    expect(sim.messages.total).toBe((elsewhere?.messages(nodes) ?? 0) + 3 * (here?.messages(nodes) ?? 0));
-  });
+  eachSize(
+    1,
+    64,
+    "N = %i: N − 1 requests and one privilege message per entry, and none at the node with the privilege",
+    (nodes) => {
+      const { sim } = stage(suzukiKasami(), range(1, nodes));
+      sim.command(nodes, use(1));
+      sim.run();
+      expect(sim.messages.total).toBe(nodes === 1 ? 0 : nodes);
+      expect(sim.messages.total).toBe(elsewhere?.messages(nodes));
+      sim.command(nodes, use(3));
+      sim.run();
+      expect(sim.messages.total).toBe((elsewhere?.messages(nodes) ?? 0) + 3 * (here?.messages(nodes) ?? 0));
+    },
+  );
 
-  it.each([2, 3, 5, 8, 16])("N = %i: the same if all others want in at once", (nodes) => {
+  it.each([2, 3, 5, 8, 16])("N = %i: the same if all others want to enter at once", (nodes) => {
     const { sim } = stage(suzukiKasami(), range(0, nodes - 1));
     for (const node of range(1, nodes - 1)) sim.command(node, use(1));
     sim.run();
     expect(sim.messages.byType).toEqual({ request: (nodes - 1) ** 2, privilege: nodes - 1 });
   });
 
-  it("client delay is 2 message times, or none where the privilege is; hand-over 1", () => {
+  it("client delay is 2 message times, or none for the node with the privilege; hand-over 1", () => {
     const { sim, moments } = stage(suzukiKasami(), range(0, 3));
     for (const node of [1, 2, 3]) sim.command(node, use(1));
     sim.run();
@@ -70,7 +75,7 @@ describe("suzuki-kasami: what it costs", () => {
 });
 
 describe("suzuki-kasami: what it guarantees", () => {
-  it("ME1, ME2: any workloads, any delays: one at a time, everybody, and the tokens count the entries", () => {
+  it("ME1, ME2: any workloads, any delays: one at a time, all are served, and the tokens count the entries", () => {
     expectEverybodyServed(5, (links) => stage(suzukiKasami(), range(0, 4), links), {
       also({ sim, moments }) {
         const tokens = range(0, 4).map((node) => sim.world.state(node).mutex.token);
@@ -79,7 +84,7 @@ describe("suzuki-kasami: what it guarantees", () => {
     });
   });
 
-  it("an outdated request is ignored: its number is that of a request that was granted", () => {
+  it("ignores an outdated request: one with that number has been granted", () => {
     const { sim, moments } = stage(suzukiKasami(), [0, 1, 2]);
     sim.command(1, use(1));
     sim.run(25);
@@ -92,7 +97,7 @@ describe("suzuki-kasami: what it guarantees", () => {
     expect(JSON.stringify(holder)).toBe(before);
   });
 
-  it("a message of no use changes nothing: a repeated privilege, a command out of turn", () => {
+  it("ignores a repeated privilege, and a command out of turn", () => {
     const { sim } = stage(suzukiKasami(), [0, 1, 2]);
     sim.command(1, use(1));
     sim.run(25);
@@ -119,11 +124,11 @@ describe("suzuki-kasami: every run", () => {
     },
   );
 
-  it("of 3 nodes that enter twice each, the same", { tags: ["long"] }, () => {
+  it("the same holds for 3 nodes that enter twice each", { tags: ["long"] }, () => {
     expect(exploreUses(suzukiKasami(), 3, 2)).toMatchObject({ verdict: "holds", states: 17_956 });
   });
 
-  it("a crash of a node that neither has the privilege nor asks for it stops nobody", () => {
+  it("a crash of a node that neither has nor wants the privilege blocks no node", () => {
     const { sim, moments } = stage(suzukiKasami(), [0, 1, 2]);
     sim.crash(2);
     for (const node of [0, 1]) sim.command(node, use(2));
@@ -132,7 +137,7 @@ describe("suzuki-kasami: every run", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("nor does a node that asked, crashed and came back before the privilege reached it: it passes it on", () => {
+  it("a node that made a request, crashed and recovered before the privilege arrived passes it on", () => {
     const { sim, moments } = stage(suzukiKasami(), [0, 1, 2]);
     for (const node of [0, 1]) sim.command(node, use(1));
     sim.run(15);
@@ -147,7 +152,7 @@ describe("suzuki-kasami: every run", () => {
   const forgetful = { crashes: 1, recoveries: 1 };
   it.each<[string, object, string, string[]]>([
     [
-      "a crash, after which the privilege may be gone",
+      "a crash that may lose the privilege",
       { crashes: 1 },
       "ME2 liveness",
       ["0 crash", "1 command", "2 receive request from 1"],
@@ -159,13 +164,13 @@ describe("suzuki-kasami: every run", () => {
       ["1 command", "0 lose request from 1", "2 receive request from 1"],
     ],
     [
-      "a node that forgets that it has sent the privilege away",
+      "a node that forgets that it passed the privilege on",
       { ...forgetful, ...about(suzukiKasami(), "ME1 safety") },
       "ME1 safety",
       ["1 command", "0 receive request from 1", "0 crash", "0 start", "0 command", "1 receive privilege from 0"],
     ],
     [
-      "a node that counts entries from the beginning",
+      "a node that restarts its count of entries",
       { ...forgetful, ...about(suzukiKasami(), "tokens grow") },
       "tokens grow",
       ["0 command", "0 crash", "0 start", "0 command"],

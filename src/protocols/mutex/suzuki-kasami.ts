@@ -1,16 +1,16 @@
 /**
- * Suzuki–Kasami: a node that wants in asks everybody for the privilege, and the node that has it sends it on once it is outside.
- * Suzuki & Kasami, "A Distributed Mutual Exclusion Algorithm", ACM TOCS 3(4), 1985.
+ * Suzuki–Kasami: a node that wants to enter asks all nodes for the privilege. The node that has the privilege forwards
+ * it as soon as the node is outside. Suzuki & Kasami, "A Distributed Mutual Exclusion Algorithm", ACM TOCS 3(4), 1985.
  *
- * Assumes   no crashes; reliable links, in any order; a node that is inside leaves.
- * Safety    ME1: at most one node is inside. Not ME3: requests are granted as they reach the privilege, and those that reach it
- *           while a node is inside in the order of ids.
- * Liveness  ME2: every request is granted in the end.
- * Cost      N messages per entry: N − 1 requests and the privilege; none where the privilege is. Client delay 2 message times
- *           or none, hand-over 1.
+ * Assumes   no crashes; reliable links, in any order; no node stays inside forever.
+ * Safety    ME1: at most one node is inside. Not ME3: requests are granted in the order they reach the privilege.
+ *           Requests that arrive while a node is inside are granted in order of node id.
+ * Liveness  ME2: every request is eventually granted.
+ * Cost      N messages per entry (N − 1 requests and the privilege), or none if the node already has the privilege. A
+ *           client waits 2 message delays to enter, or none; a hand-over takes 1.
  *
- * The paper's PRIVILEGE is what others call the token. Here a token is the fencing token of an entry, and the privilege counts
- * entries for it, which is not in the paper.
+ * Other texts call the paper's PRIVILEGE the token. Here, a token is an entry's fencing token. To provide it, the
+ * privilege counts entries, which is an addition to the paper.
  */
 import type { PerNode } from "../../core/per-node.ts";
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
@@ -18,29 +18,30 @@ import { list, natural, perNode } from "../../core/shape.ts";
 import { requireNoOptions } from "../options.ts";
 import { mutexProperties, type Section } from "./family/workload.ts";
 
+/** Vocabulary of Suzuki–Kasami. */
 export type SuzukiKasami = {
   state: {
     section: Section;
-    /** RN: by node, the highest number of its requests that this node knows of; a node that has not asked is left out. */
+    /** RN: the highest known request number for each node. Nodes without requests are omitted. */
     rn: PerNode<number>;
-    /** Null while it is elsewhere. */
+    /** The privilege. Null while a different node has it. */
     privilege: Privilege | null;
-    /** Of the last entry of this node; 0 before the first. */
+    /** The token of this node's last entry, or 0 before the first. */
     token: number;
   };
   message: { type: "request"; n: number } | ({ type: "privilege" } & Privilege);
-  /** `enter` counts when released, `exit` when held. */
+  /** `enter` is ignored unless the section is `released`; `exit` is ignored unless it is `held`. */
   command: { type: "enter" } | { type: "exit" };
-  /** The token grows with every entry: a resource that remembers the highest can turn away a holder that comes late. */
+  /** The token increases with every entry. A resource that remembers the highest token can reject a stale holder. */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
 interface Privilege {
-  /** Q: who gets it next, first come first. */
+  /** Q: the nodes that will get the privilege next, in FIFO order. */
   queue: NodeId[];
-  /** LN: by node, the number of its request that was granted last. */
+  /** LN: the number of each node's last granted request. */
   ln: PerNode<number>;
-  /** How many entries there have been. */
+  /** The number of entries so far. */
   entries: number;
 }
 
@@ -49,6 +50,7 @@ type Ctx = Context<SuzukiKasami>;
 
 const MAX_NODES = 10_000;
 
+/** Creates the Suzuki–Kasami algorithm. @throws UsageError if any option is given, because there are none. */
 export function suzukiKasami(given?: Record<never, never>): Protocol<SuzukiKasami> {
   requireNoOptions("suzuki-kasami", given);
   return {
@@ -68,15 +70,15 @@ export function suzukiKasami(given?: Record<never, never>): Protocol<SuzukiKasam
       },
       privilege(state, _from, { queue, ln, entries }, ctx) {
         if (isDuplicate(entries, state)) return;
-        // Nobody but a liar queues a node that there is not.
+        // Only a Byzantine node queues an unknown node.
         state.privilege = { queue: queue.filter((node) => ctx.peers.includes(node)), ln: { ...ln }, entries };
         if (state.section === "wanted") enter(state.privilege, state, ctx);
-        else grantNext(state.privilege, state, ctx); // It has crashed since it asked, and forgotten that.
+        else grantNext(state.privilege, state, ctx); // The node has crashed and lost its request.
       },
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // The node is already waiting or inside.
         if (state.privilege !== null) return enter(state.privilege, state, ctx);
         state.section = "wanted";
         const n = numberOf(state.rn, ctx.self) + 1;
@@ -85,7 +87,7 @@ export function suzukiKasami(given?: Record<never, never>): Protocol<SuzukiKasam
       },
       exit(state, _command, ctx) {
         const { section, privilege } = state;
-        if (section !== "held" || privilege === null) return; // It is not inside.
+        if (section !== "held" || privilege === null) return; // The node is not inside.
         state.section = "released";
         ctx.emit({ type: "exited" });
         privilege.ln[ctx.self] = numberOf(state.rn, ctx.self);
@@ -100,7 +102,7 @@ export function suzukiKasami(given?: Record<never, never>): Protocol<SuzukiKasam
       command: { enter: {}, exit: {} },
     },
     source: "Suzuki & Kasami, ACM TOCS 3(4), 1985",
-    assumes: ["no crashes", "reliable links", "a node that is inside leaves"],
+    assumes: ["no crashes", "reliable links", "no node stays inside forever"],
     properties: [...mutexProperties<SuzukiKasami>(({ section }) => section), onePrivilege],
     costs: [
       { when: "one entry and exit of a node without the privilege", messages: (nodes) => (nodes === 1 ? 0 : nodes) },
@@ -112,11 +114,14 @@ export function suzukiKasami(given?: Record<never, never>): Protocol<SuzukiKasam
 
 const numberOf = (numbers: PerNode<number>, node: NodeId): number => numbers[node] ?? 0;
 
-/** RN[j] = LN[j] + 1. A request that was granted since, or arrives again, has a lower number. */
+/** Whether RN[j] = LN[j] + 1. Requests that have been granted, and duplicates, have lower numbers. */
 const isWaiting = (node: NodeId, { rn }: State, { ln }: Privilege): boolean =>
   numberOf(rn, node) === numberOf(ln, node) + 1;
 
-/** A node enters as soon as it has the privilege, so what it has had before counts fewer entries than its token. */
+/**
+ * Whether the privilege is a duplicate. A node enters as soon as it has the privilege, so an older copy of the
+ * privilege has counted fewer entries than the node's token.
+ */
 const isDuplicate = (entries: number, { token }: State): boolean => entries < token;
 
 function enter(privilege: Privilege, state: State, ctx: Ctx): void {

@@ -1,12 +1,12 @@
 /**
- * Token ring: a token goes round, and the node that has it may be inside.
- * Le Lann, "Distributed Systems: Towards a Formal Approach", IFIP 1977; words of Coulouris et al. §15.2.
+ * Token ring: a token circulates on the ring, and only the node that has it may be inside. Le Lann, "Distributed
+ * Systems: Towards a Formal Approach", IFIP 1977; terms of Coulouris et al. §15.2.
  *
- * Assumes   no crashes; reliable links; everybody has the same ring; a node that is inside leaves.
- * Safety    ME1: at most one node is inside. Not ME3: the order of entries is that of the ring.
- * Liveness  ME2: every request is granted in the end.
- * Cost      0 … N messages to enter, 1 … N − 1 to hand over (N if the last holder itself wants back in); a message at
- *           each idle node's pace even if nobody wants in.
+ * Assumes   no crashes; reliable links; all nodes agree on the ring; no node stays inside forever.
+ * Safety    ME1: at most one node is inside. Not ME3: entries follow the order of the ring.
+ * Liveness  ME2: every request is eventually granted.
+ * Cost      0 … N messages to enter, and 1 … N − 1 to hand over (N if the last holder itself re-enters). Idle nodes
+ *           keep passing the token on, with one message each time, even if no node wants to enter.
  */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
@@ -14,34 +14,43 @@ import { natural } from "../../core/shape.ts";
 import { nodeIds, type OptionsOf, option, optionTable, positive } from "../options.ts";
 import { mutexProperties, type Section } from "./family/workload.ts";
 
+/** Vocabulary of the token ring. */
 export type TokenRing = {
   state: {
     section: Section;
-    /** The clockwise neighbour. */
+    /** The clockwise neighbor. */
     next: NodeId;
-    /** How many entries there have been, while the token is here; null while it is elsewhere. */
+    /** While this node has the token, the number of entries so far. Null while a different node has it. */
     token: number | null;
   };
   message: { type: "token"; entries: number };
-  /** An idle holder passes the token on. */
+  /** Expires when it is time for an idle holder to pass the token on. */
   timer: "pass";
-  /** `enter` counts when released, `exit` when held. */
+  /** `enter` is ignored unless the section is `released`; `exit` is ignored unless it is `held`. */
   command: { type: "enter" } | { type: "exit" };
-  /** The token grows with every entry: a resource that remembers the highest can turn away a holder that comes late. */
+  /** The token increases with every entry. A resource that remembers the highest token can reject a stale holder. */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
-/** 5 ms: an idle ring costs 200 messages a second and not all that the network can carry. */
+/**
+ * The ring's options. With the default of 5 ms, an idle ring sends 200 messages per second, which does not saturate the
+ * network.
+ */
 const tokenRingOptions = optionTable("token-ring", {
-  ring: option(nodeIds(10_000), [], "every node once, clockwise; empty: ascending by id"),
+  ring: option(nodeIds(10_000), [], "every node once, clockwise; if empty, in ascending order of id"),
   idleMs: positive(5, "how long an idle holder keeps the token"),
 });
 
+/** Options of `tokenRing()`. */
 export type TokenRingOptions = OptionsOf<typeof tokenRingOptions>;
 
 type State = TokenRing["state"];
 type Ctx = Context<TokenRing>;
 
+/**
+ * Creates the token ring.
+ * @throws UsageError if an option is unknown or out of range, or at `init` if the ring does not list every node once.
+ */
 export function tokenRing(given?: Partial<TokenRingOptions>): Protocol<TokenRing> {
   const { ring, idleMs } = tokenRingOptions.settle(given);
 
@@ -66,7 +75,7 @@ export function tokenRing(given?: Partial<TokenRingOptions>): Protocol<TokenRing
   }
 
   function pass(state: State, ctx: Ctx): void {
-    if (state.token === null || state.next === ctx.self) return; // Alone, it keeps the token.
+    if (state.token === null || state.next === ctx.self) return; // A lone node keeps the token.
     ctx.send(state.next, { type: "token", entries: state.token });
     state.token = null;
   }
@@ -85,12 +94,12 @@ export function tokenRing(given?: Partial<TokenRingOptions>): Protocol<TokenRing
     timeout: { pass },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // The node is already waiting or inside.
         state.section = "wanted";
         if (state.token !== null) enter(state, state.token, ctx);
       },
       exit(state, _command, ctx) {
-        if (state.section !== "held") return; // It is not inside.
+        if (state.section !== "held") return; // The node is not inside.
         state.section = "released";
         ctx.emit({ type: "exited" });
         pass(state, ctx);
@@ -98,7 +107,7 @@ export function tokenRing(given?: Partial<TokenRingOptions>): Protocol<TokenRing
     },
     shapes: { message: { token: { entries: natural } }, command: { enter: {}, exit: {} } },
     source: "Le Lann, IFIP 1977; Coulouris et al. §15.2",
-    assumes: ["no crashes", "reliable links", "everybody has the same ring", "a node that is inside leaves"],
+    assumes: ["no crashes", "reliable links", "all nodes agree on the ring", "no node stays inside forever"],
     properties,
     costs: [{ when: "one round of the token", messages: (nodes) => (nodes === 1 ? 0 : nodes) }],
     view: ({ section, token }) => ({ role: token === null ? section : `${section}, with the token` }),

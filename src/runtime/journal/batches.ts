@@ -1,20 +1,22 @@
 /**
- * The journal's bytes: a header, then batches. A batch is what became durable together, behind one checksum:
+ * The journal's file format: a header, followed by batches. A batch holds records that become durable together,
+ * protected by one checksum:
  *
- *     header   "COTERIE-JOURNAL\n" | version u32 | salt u32 | crc of these u32
- *     batch    crc u32 | length u32 | number u48 | records      the crc is over all that follows it, seeded with the salt
- *     record   slot u16 | kind u8 | length u32 | payload
+ *    header   "COTERIE-JOURNAL\n" | version u32 | salt u32 | crc of these u32
+ *    batch    crc u32 | length u32 | number u48 | records      the crc covers everything after it, seeded with the salt
+ *    record   slot u16 | kind u8 | length u32 | payload
  *
- * Why batches and not records are checksummed: a batch is written only when the one before it is durable, so a broken
- * one with a whole one after it had been confirmed and was damaged later, while a broken one at the end is a write that
- * a crash has torn. Of single records this would not be so: a power cut may leave the second of two unconfirmed ones
- * whole and the first not. An empty batch at a clean end, and at the next beginning, keeps what is before it out of that
- * doubt. Batches are numbered, so one that is missing is noticed; the salt keeps what an earlier file has left on the
- * disk from being taken for a part of this one.
+ * Why batches have checksums, but records do not: a batch is written only once the previous one is durable. A broken
+ * batch with an intact one after it was therefore durable once and was damaged later, while a broken batch at the end
+ * is a write torn by a crash. Checksums on single records would not allow this distinction: after a power failure, the
+ * second of two unconfirmed records can be intact while the first is not. An empty batch, written when the journal is
+ * closed cleanly and when it is next opened, shows that everything before it was durable. Batches are numbered to
+ * detect a missing one. The salt distinguishes them from leftovers of an earlier file on the disk.
  *
- * Why payloads are in the wire codec and each slot says its shape: a record that fits its shape has bytes, and these
- * bytes mean that record, both by construction. The shape is written down beside the name, as JSON, so a later version
- * of a program reads what an earlier one wrote with the shape that it had then, and looks whether it fits its own.
+ * Why payloads use the wire codec and each slot declares its shape: every record that fits its shape has an encoding,
+ * and the bytes decode to that record, both by construction. The shape is stored as JSON with the slot's name. A later
+ * version of a program can therefore decode old records with the shape they were written with, and check whether they
+ * fit its own.
  */
 import { crc32 } from "node:zlib";
 import type { Chunk } from "../../core/chunk.ts";
@@ -24,32 +26,37 @@ import { MalformedBytes, Reader, Writer } from "../wire.ts";
 
 const MAGIC = "COTERIE-JOURNAL\n";
 const VERSION = 1;
+/** The size of the header of a journal file. */
 export const HEADER_BYTES = MAGIC.length + 12;
 const BATCH_BYTES = 14;
 const RECORD_BYTES = 7;
-/** The most that a record's slot can be. */
+/** The highest slot number. */
 export const MAX_SLOT = 0xffff;
 
-/** `declare` gives a slot its name and the shape of the records that follow; `compact` replaces those before it. */
+/**
+ * `declare` gives a slot its name and the shape of the records that follow. `compact` replaces all of the slot's
+ * earlier records.
+ */
 export type RecordKind = "declare" | "append" | "compact";
 const kinds: readonly RecordKind[] = ["declare", "append", "compact"];
 
-/** One record: where its payload is in the bytes around it. */
+/** A record, with the position of its payload in the surrounding bytes. */
 export interface Entry {
   readonly slot: number;
   readonly kind: RecordKind;
   readonly at: number;
   readonly length: number;
-  /** The numbers of the chunks that it refers to. Only set for records written by this process. */
+  /** The numbers of the chunks that the record refers to. Set only for records written by this process. */
   readonly chunks?: readonly number[];
 }
 
-/** What a slot's declaration says. */
+/** The content of a slot's declaration. */
 export interface Declaration {
   readonly name: string;
   readonly shape: ShapeNode;
 }
 
+/** Encodes the header of a journal file. */
 export function header(salt: number): Buffer {
   const bytes = Buffer.alloc(HEADER_BYTES);
   bytes.write(MAGIC, "latin1");
@@ -59,7 +66,7 @@ export function header(salt: number): Buffer {
   return bytes;
 }
 
-/** What a record contains in place of a chunk. */
+/** The value that replaces a chunk in a record. */
 export interface Reference {
   readonly number: number;
   readonly length: number;
@@ -71,7 +78,7 @@ export interface References {
   referenceTo(chunk: Chunk): Reference;
 }
 
-/** Writes records, and collects the chunks that they refer to. */
+/** Writes records and collects the chunks that they refer to. */
 export class RecordWriter extends Writer {
   references: References | null = null;
   named: number[] = [];
@@ -85,7 +92,7 @@ export class RecordWriter extends Writer {
   }
 }
 
-/** Reads records, and collects the chunks that they refer to. */
+/** Reads records and collects the chunks that they refer to. */
 export class RecordReader extends Reader {
   readonly named: number[] = [];
   readonly #chunkAt: (reference: Reference) => Chunk;
@@ -103,17 +110,17 @@ export class RecordReader extends Reader {
   }
 }
 
-/** Of the room of a batch, for a later one. */
+/** The size of the largest buffer that is reused for a later batch. */
 const MAX_KEPT_BYTES = 1024 * 1024;
 
-/** Records on their way to the disk. */
+/** A group of records that will be written together. */
 export class Batch {
   readonly entries: Entry[] = [];
-  /** Called once it is durable. */
+  /** Callbacks for when the batch is durable. */
   readonly waiting: (() => void)[] = [];
   readonly #writer: RecordWriter;
 
-  /** @param before one that is done with, whose room is used again: to grow anew is to copy, and leaves much to be collected. */
+  /** @param before a finished batch whose buffer can be reused, which avoids the cost of growing a new one */
   constructor(before: Batch | null = null) {
     const isOfUse = before !== null && before.#writer.buffer.length <= MAX_KEPT_BYTES;
     this.#writer = isOfUse ? before.#writer : new RecordWriter(256);
@@ -128,12 +135,15 @@ export class Batch {
     return this.entries.length === 0;
   }
 
-  /** Room for so much more, taken at once: to grow by doubling is to copy most of it. */
+  /** Reserves space for this many more bytes at once. Growing the buffer by doubling would copy most of it. */
   reserve(bytes: number): void {
     this.#writer.room(bytes);
   }
 
-  /** Adds a record with the payload that `write` writes; adds nothing if that throws. @param references for chunks */
+  /**
+   * Adds a record whose payload is written by `write`. Adds nothing if `write` throws.
+   * @param references assigns the references that replace chunks in the record
+   */
   add(slot: number, kind: RecordKind, write: (into: Writer) => void, references: References | null = null): void {
     const writer = this.#writer;
     writer.references = references;
@@ -156,12 +166,12 @@ export class Batch {
     this.entries.push(chunks.length === 0 ? { slot, kind, at, length } : { slot, kind, at, length, chunks });
   }
 
-  /** What it holds, to be taken back to. */
+  /** Returns the current end of the batch, to be passed to `takeBackTo`. */
   mark(): { readonly count: number; readonly end: number } {
     return { count: this.entries.length, end: this.#writer.position };
   }
 
-  /** As if what was added since had not been. */
+  /** Removes everything added since the mark. */
   takeBackTo({ count, end }: { readonly count: number; readonly end: number }): void {
     this.entries.length = count;
     this.#writer.position = end;
@@ -171,7 +181,7 @@ export class Batch {
     return this.#writer.buffer.subarray(at, at + length);
   }
 
-  /** The bytes for the file. */
+  /** Returns the bytes to write to the file. */
   sealed(number: number, salt: number): Buffer {
     const bytes = this.#writer.buffer.subarray(0, this.#writer.position);
     bytes.writeUInt32LE(bytes.length - BATCH_BYTES, 4);
@@ -181,29 +191,32 @@ export class Batch {
   }
 }
 
+/** Encodes the name and shape of a slot. */
 export function writeDeclaration({ name, shape }: Declaration, into: Writer): void {
   into.text(JSON.stringify({ name, shape }), Number.MAX_SAFE_INTEGER);
 }
 
+/** Decodes the name and shape of a slot. */
 export function readDeclaration(payload: Buffer): Declaration {
   return JSON.parse(new Reader(payload).text(Number.MAX_SAFE_INTEGER)) as Declaration;
 }
 
-/** What a journal's bytes hold. */
+/** The content of a journal file. */
 export interface Scan {
   readonly salt: number;
-  /** Of the last batch; 0 if there is none. */
+  /** The number of the last batch, or 0 if there is none. */
   readonly number: number;
-  /** Whether the last batch is an empty one, or there is none: nothing before it can be taken for torn. */
+  /** Whether the last batch is empty or missing. If so, nothing before the end can be a torn write. */
   readonly isMarked: boolean;
   readonly entries: readonly Entry[];
-  /** Where the readable part ends. What follows, if anything, is a torn write. */
+  /** The end of the readable part. Anything after it is a torn write. */
   readonly end: number;
 }
 
 /**
- * Reads a journal's bytes; `file` is its name for errors.
- * @throws EnvironmentError if it is no journal, or damaged elsewhere than at its end.
+ * Reads a journal's bytes.
+ * @param file the file's name for error messages
+ * @throws EnvironmentError if it is not a journal, or if it is damaged anywhere except at its end
  */
 export function scan(bytes: Buffer, file: string): Scan {
   const salt = readHeader(bytes, file);
@@ -213,13 +226,13 @@ export function scan(bytes: Buffer, file: string): Scan {
     const length = batchLength(bytes, at, salt);
     if (length === null) {
       const next = nextBatch(bytes, at + 1, salt, number);
-      if (next !== null) throw damaged(file, at, `and from byte ${next} on it can be read again`);
+      if (next !== null) throw damaged(file, at, `it is unreadable there, but readable again from byte ${next} on`);
       break;
     }
     const found = bytes.readUIntLE(at + 8, 6);
-    if (found !== number + 1) throw damaged(file, at, `write ${found} comes after write ${number}`);
+    if (found !== number + 1) throw damaged(file, at, `write ${found} follows write ${number}`);
     const before = entries.length;
-    if (!readRecords(bytes, at + BATCH_BYTES, at + length, entries)) throw damaged(file, at, "its records are none");
+    if (!readRecords(bytes, at + BATCH_BYTES, at + length, entries)) throw damaged(file, at, "its records are invalid");
     isMarked = entries.length === before;
     [at, number] = [at + length, found];
   }
@@ -229,7 +242,7 @@ export function scan(bytes: Buffer, file: string): Scan {
 function readHeader(bytes: Buffer, file: string): number {
   const isJournal = bytes.length >= HEADER_BYTES && bytes.toString("latin1", 0, MAGIC.length) === MAGIC;
   if (!isJournal || bytes.readUInt32LE(HEADER_BYTES - 4) !== crc32(bytes.subarray(0, HEADER_BYTES - 4)))
-    throw damaged(file, 0, "it does not begin as a journal does");
+    throw damaged(file, 0, "it has no journal header");
   const version = bytes.readUInt32LE(MAGIC.length);
   if (version !== VERSION)
     throw new UsageError(
@@ -239,7 +252,7 @@ function readHeader(bytes: Buffer, file: string): number {
   return bytes.readUInt32LE(MAGIC.length + 4);
 }
 
-/** The length of the batch that begins at `at`, or null if no whole one does. */
+/** Returns the length of the batch that starts at `at`, or null if the batch is incomplete. */
 function batchLength(bytes: Buffer, at: number, salt: number): number | null {
   if (at + BATCH_BYTES > bytes.length) return null;
   const length = BATCH_BYTES + bytes.readUInt32LE(at + 4);
@@ -247,7 +260,10 @@ function batchLength(bytes: Buffer, at: number, salt: number): number | null {
   return crc32(bytes.subarray(at + 4, at + length), salt) === bytes.readUInt32LE(at) ? length : null;
 }
 
-/** Where a whole batch begins, from `from` on, that was written after batch `last`; null if there is none. */
+/**
+ * Returns the offset of the next complete batch that starts at or after `from` and was written after batch `last`.
+ * Returns null if there is none.
+ */
 function nextBatch(bytes: Buffer, from: number, salt: number, last: number): number | null {
   const most = last + 1 + (bytes.length - from) / BATCH_BYTES;
   for (let at = from; at + BATCH_BYTES <= bytes.length; at++) {
@@ -257,7 +273,7 @@ function nextBatch(bytes: Buffer, from: number, salt: number, last: number): num
   return null;
 }
 
-/** Adds the records from `at` to `end`; false if they do not fill that space. */
+/** Adds the records between `at` and `end`. Returns false if they do not fill that range exactly. */
 function readRecords(bytes: Buffer, at: number, end: number, into: Entry[]): boolean {
   let start = at;
   while (start + RECORD_BYTES <= end) {
@@ -271,10 +287,13 @@ function readRecords(bytes: Buffer, at: number, end: number, into: Entry[]): boo
   return start === end;
 }
 
-/** A node that forgot what it has promised would break its word, so this is not repaired by leaving something out. */
+/**
+ * Returns the error for a damaged journal. Damage is never repaired by dropping records, because a node that forgets a
+ * promise would break it.
+ */
 export function damaged(file: string, at: number, why: string): EnvironmentError {
   return new EnvironmentError(
     "damaged-journal",
-    `the journal ${file} is damaged: it cannot be read at byte ${at}, ${why}. The node does not start, for it could go back on its word. The file counts as lost: \`coterie member replace\` makes a member that serves by name a new folder. Never put an older copy in its place, which has forgotten what was promised since`,
+    `the journal ${file} is damaged at byte ${at}: ${why}. The node does not start, because it might break promises that it has recorded. Treat the file as lost: for a member started with join(), \`coterie member replace\` makes a new folder. Never restore an older copy: it lacks later promises`,
   );
 }

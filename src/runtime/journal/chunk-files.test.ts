@@ -20,13 +20,13 @@ const whole = (index: number, ...parts: Chunk[]): Saved => ({ type: "whole", ind
 const durable = (slot: Slot<Saved>): Promise<void> => new Promise((resolve) => slot.whenDurable(resolve));
 const chunkFiles = (): string[] => readdirSync(folder.path).filter((name) => name.startsWith("chunk-"));
 
-/** The texts of the chunks that the slot names. */
+/** Returns the texts of the chunks in the slot's records. */
 const textsIn = (slot: Slot<Saved>): string[] =>
   slot.records.flatMap((record) =>
     record.type === "part" ? [record.part.text] : record.parts.map(({ text }) => text),
   );
 
-test("a chunk is in a file of its own and not in the journal, and its bytes are read from there", async () => {
+test("stores a chunk in a separate file instead of the journal, and reads its bytes from there", async () => {
   const journal = await folder.open();
   const slot = journal.slot("saved", savedShape);
   const part = partOf("a", 500_000);
@@ -42,7 +42,7 @@ test("a chunk is in a file of its own and not in the journal, and its bytes are 
   expect(textsIn(again)).toEqual(["a".repeat(500_000)]);
 });
 
-test("a chunk that several records name is written once", async () => {
+test("writes a chunk of several records once", async () => {
   const journal = await folder.open();
   const slot = journal.slot("saved", savedShape);
   const [a, b] = [partOf("a"), partOf("b")];
@@ -63,7 +63,7 @@ test("a chunk that several records name is written once", async () => {
   expect(record.parts.map(({ text }) => text)).toEqual([a.text, b.text]);
 });
 
-test("files whose chunks no record names any more are removed once what replaces them is durable", async () => {
+test("deletes files of unreferenced chunks once the replacement is durable", async () => {
   const journal = await folder.open();
   const slot = journal.slot("saved", savedShape);
   slot.append(whole(1, partOf("a"), partOf("b")));
@@ -77,7 +77,7 @@ test("files whose chunks no record names any more are removed once what replaces
   expect(textsIn((await folder.open()).slot("saved", savedShape))).toEqual([partOf("c").text]);
 });
 
-test("a chunk is durable before the record that names it is written", async () => {
+test("makes a chunk durable before writing a record that refers to it", async () => {
   const { asked, platform } = watchedDisk("writeDurably");
   const journal = await folder.open({ platform });
   const slot = journal.slot("saved", savedShape);
@@ -93,7 +93,7 @@ test("a chunk is durable before the record that names it is written", async () =
   expect(filesAtWrite).toBe(1);
 });
 
-test("what a crash has left over is removed when its slot is taken", async () => {
+test("deletes files left by a crash when the slot is taken", async () => {
   const journal = await folder.open();
   const slot = journal.slot("saved", savedShape);
   slot.append({ type: "part", part: partOf("a") });
@@ -112,7 +112,7 @@ test("what a crash has left over is removed when its slot is taken", async () =>
 test.each([
   ["changed", (path: string) => writeFileSync(path, "b".repeat(1_000))],
   ["cut", (path: string) => writeFileSync(path, "a".repeat(999))],
-])("a chunk whose file was %s is not taken for what was written", async (_what, harm) => {
+])("a chunk whose file was %s is rejected", async (_what, harm) => {
   const journal = await folder.open();
   const slot = journal.slot("saved", savedShape);
   const part = partOf("a");
@@ -122,14 +122,14 @@ test.each([
   expect(() => part.text).toThrow(expect.objectContaining({ name: "EnvironmentError", code: "damaged-journal" }));
 });
 
-test("chunks that wait for the disk count among what may wait", async () => {
+test("counts chunks that wait for the disk towards the limit", async () => {
   const journal = await folder.open({ limits: { maxPendingBytes: 10_000 } });
   const slot = journal.slot("saved", savedShape);
   slot.append({ type: "part", part: partOf("a", 20_000) });
   expect(folder.failures).toMatchObject([{ code: "slow-disk" }]);
 });
 
-test("a chunk that two slots name is written once, and stays until neither does", async () => {
+test("writes a chunk of two slots once, and keeps it until neither refers to it", async () => {
   const journal = await folder.open();
   const [left, right] = [journal.slot("left", savedShape), journal.slot("right", savedShape)];
   const part = partOf("a");
@@ -146,7 +146,7 @@ test("a chunk that two slots name is written once, and stays until neither does"
   expect(chunkFiles()).toEqual([]);
 });
 
-test("a slot that is given up takes its chunks with it", async () => {
+test("deletes the chunks of a deleted slot", async () => {
   const journal = await folder.open();
   const slot = journal.slot("saved", savedShape);
   slot.append(whole(1, partOf("a")));

@@ -1,8 +1,8 @@
 /**
- * The chunks of a journal. Each has a file in the journal's folder, `chunk-NUMBER`; records refer to it by number, length and
- * checksum. A chunk is written once even if several records refer to it. Its file is durable before the first batch that refers to
- * it. The file is deleted after the batch that removes the last reference; files left by a crash are deleted when the journal is
- * opened again.
+ * A journal's chunks. Each has its own file in the journal's folder, `chunk-NUMBER`. Records refer to it by number,
+ * length and checksum. A chunk is written only once, even if several records refer to it. Its file becomes durable
+ * before the first batch that refers to it, and is deleted after the batch that removes the last reference. Files left
+ * behind by a crash are deleted when the journal is next opened.
  */
 import { crc32 } from "node:zlib";
 import { Chunk } from "../../core/chunk.ts";
@@ -20,10 +20,10 @@ export class ChunkFiles {
   readonly #references = new WeakMap<Chunk, Reference>();
   readonly #unwritten = new Map<number, Chunk>();
   #next = 1;
-  /** The total length of the chunks that have not been written yet. */
+  /** The total length of the chunks that have not yet been written. */
   waitingBytes = 0;
 
-  /** @param names of the files in the folder */
+  /** @param names the names of the files in the folder */
   constructor(place: Place, names: readonly string[]) {
     this.#place = place;
     const numbers = names.filter((name) => name.startsWith(PREFIX)).map((name) => Number(name.slice(PREFIX.length)));
@@ -35,7 +35,7 @@ export class ChunkFiles {
     return this.#files.size === 0;
   }
 
-  /** The reference that a record contains in place of the chunk. */
+  /** Returns the reference to be stored in a record in place of the chunk. */
   referenceTo(chunk: Chunk): Reference {
     const known = this.#references.get(chunk);
     if (known !== undefined) return known;
@@ -54,7 +54,10 @@ export class ChunkFiles {
     return chunk;
   }
 
-  /** Writes the chunk of this number, unless it has been written. It is durable once this resolves. @returns how many bytes were written */
+  /**
+   * Writes the chunk with this number unless it has already been written. The chunk is durable once this resolves.
+   * @returns the number of bytes written
+   */
   async write(number: number): Promise<number> {
     const chunk = this.#unwritten.get(number);
     if (chunk === undefined) return 0;
@@ -75,7 +78,9 @@ export class ChunkFiles {
     return chunk.length;
   }
 
-  /** Deletes all other files. Errors are ignored: a file that is not deleted only uses disk space. */
+  /**
+   * Deletes the files of all other chunks. Ignores errors, because a file that is not deleted only wastes disk space.
+   */
   async keep(numbers: ReadonlySet<number>): Promise<void> {
     for (const number of this.#files) {
       if (numbers.has(number)) continue;
@@ -85,7 +90,10 @@ export class ChunkFiles {
   }
 }
 
-/** @param read reads a whole file of the folder. */
+/**
+ * Returns a chunk that is stored in a file.
+ * @param read reads a whole file in the folder
+ */
 export const storedChunk = (reference: Reference, folder: string, read: (name: string) => Buffer): Chunk =>
   Chunk.stored(reference.length, () => readChunk(reference, folder, read));
 
@@ -102,6 +110,6 @@ function readChunk({ number, length, checksum }: Reference, folder: string, read
   if (bytes.length === length && crc32(bytes) === checksum) return bytes;
   throw new EnvironmentError(
     "damaged-journal",
-    `the journal in ${folder} is damaged: expected ${name} to have ${length} bytes with the checksum ${checksum}, got ${bytes.length} bytes with ${crc32(bytes)}. The file counts as lost: \`coterie member replace\` makes a member that serves by name a new folder`,
+    `the journal in ${folder} is damaged: expected ${name} to have ${length} bytes and checksum ${checksum}, got ${bytes.length} bytes and checksum ${crc32(bytes)}. Treat the file as lost: for a member started with join(), \`coterie member replace\` makes a new folder`,
   );
 }

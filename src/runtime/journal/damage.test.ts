@@ -1,4 +1,4 @@
-/** What becomes of a journal that was not closed, or not left alone. */
+/** Checks a journal that was not closed, or that was modified by another program. */
 import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -17,13 +17,13 @@ describe("a journal that was not closed", () => {
     }
   };
 
-  test("holds all that was confirmed", async () => {
+  test("contains all confirmed records", async () => {
     await folder.crash(three);
     expect(await folder.session()).toEqual([1, 2, 3].map((number) => note(number)));
     expect(folder.warnings).toEqual([]);
   });
 
-  test("is cut where its last write was torn, and the log says so", async () => {
+  test("is cut at a torn last write, which is logged", async () => {
     await folder.crash(three);
     const { size } = statSync(folder.file);
     appendFileSync(
@@ -31,20 +31,18 @@ describe("a journal that was not closed", () => {
       Buffer.concat([readFileSync(folder.file).subarray(HEADER_BYTES, HEADER_BYTES + 20), Buffer.alloc(30)]),
     );
     expect(await folder.session()).toHaveLength(3);
-    expect(folder.warnings).toEqual([
-      `the journal ${folder.file} ended in a write that was never confirmed: 50 bytes cut off`,
-    ]);
+    expect(folder.warnings).toEqual([`the journal ${folder.file} ended with an unconfirmed write: removed 50 bytes`]);
     expect(await folder.session()).toHaveLength(3);
     expect(folder.warnings).toHaveLength(1);
-    expect(statSync(folder.file).size).toBeGreaterThan(size); // The mark that it was opened and closed.
+    expect(statSync(folder.file).size).toBeGreaterThan(size); // The file includes the marks for opening and closing.
   });
 
-  test("is refused where it is damaged and can be read again after that", async () => {
+  test("is rejected if it is damaged before a readable batch", async () => {
     await folder.crash(three);
     folder.flip(HEADER_BYTES + 20);
     await expect(folder.open()).rejects.toThrow(
       new RegExp(
-        `^the journal ${folder.file} is damaged: it cannot be read at byte ${HEADER_BYTES}, and from byte \\d+ on it can be read again\\. The node does not start, for it could go back on its word\\. The file counts as lost: .coterie member replace. makes a member that serves by name a new folder\\. Never put an older copy in its place`,
+        `^the journal ${folder.file} is damaged at byte ${HEADER_BYTES}: it is unreadable there, but readable again from byte \\d+ on\\. The node does not start, because it might break promises that it has recorded\\. Treat the file as lost: for a member started with join\\(\\), .coterie member replace. makes a new folder\\. Never restore an older copy`,
       ),
     );
     await expect(folder.open()).rejects.toThrow(EnvironmentError);
@@ -52,15 +50,15 @@ describe("a journal that was not closed", () => {
     expect(await folder.session()).toHaveLength(3);
   });
 
-  test("is refused where a write in the middle is missing", async () => {
+  test("is rejected if a write in the middle is missing", async () => {
     await folder.crash(three);
     const bytes = readFileSync(folder.file);
     const first = 14 + bytes.readUInt32LE(HEADER_BYTES + 4);
     writeFileSync(folder.file, Buffer.concat([bytes.subarray(0, HEADER_BYTES), bytes.subarray(HEADER_BYTES + first)]));
-    await expect(folder.open()).rejects.toThrow(`cannot be read at byte ${HEADER_BYTES}, write 2 comes after write 0`);
+    await expect(folder.open()).rejects.toThrow(`damaged at byte ${HEADER_BYTES}: write 2 follows write 0`);
   });
 
-  test("does not take what an earlier file has left on the disk for its own", async () => {
+  test("ignores leftovers of an earlier file on the disk", async () => {
     await folder.crash(three);
     const older = readFileSync(folder.file).subarray(HEADER_BYTES);
     rmSync(folder.file);
@@ -71,7 +69,7 @@ describe("a journal that was not closed", () => {
   });
 });
 
-test("of a journal that was closed, nothing is taken for torn: damage is refused wherever it is", async () => {
+test("after a clean close nothing counts as torn: damage anywhere is rejected", async () => {
   await folder.session((slot) => slot.append(note(1, "closed")));
   const bytes = readFileSync(folder.file);
   const MARK_BYTES = 14;
@@ -81,16 +79,16 @@ test("of a journal that was closed, nothing is taken for torn: damage is refused
       flipped[at] = (bytes[at] as number) ^ (1 << bit);
       expect(() => scan(flipped, folder.file), `bit ${bit} of byte ${at}`).toThrow("is damaged");
     }
-  expect(scan(bytes, folder.file).entries).toHaveLength(4); // Two declarations, the owner, the note.
+  expect(scan(bytes, folder.file).entries).toHaveLength(4); // Two declarations, the owner, and the note.
 });
 
-test("whatever is cut or flipped: a beginning that has all that was confirmed before that place, or a refusal", async () => {
+test("after any cut or flip: a prefix with everything confirmed before it, or a rejection", async () => {
   const step = fc.record({ records: fc.array(fc.string({ maxLength: 30 }), { maxLength: 4 }), compacts: fc.boolean() });
   const harm = fc.record({ where: fc.double({ min: 0, max: 1, noNaN: true }), cuts: fc.boolean(), bit: fc.nat(7) });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), harm, async (steps, { where, cuts, bit }) => {
       folder.empty();
-      /** What the slot held when the file had so many bytes, all of them confirmed. */
+      /** For each size of the file, the slot's records at that time, all of which were confirmed. */
       const confirmed: { bytes: number; records: readonly Note[] }[] = [];
       await folder.crash(async (slot) => {
         await durable(slot);

@@ -10,11 +10,11 @@ import { newCounts } from "../metrics.ts";
 const folder = journalFolder();
 afterEach(() => void vi.restoreAllMocks());
 
-/** Is refused by the system. */
+/** Returns a function that throws a system error. */
 const refused = (code: string, syscall: string) => () =>
   Promise.reject(Object.assign(new Error(`${code}: no`), { code, syscall }));
 
-/** Lasts until that is called. */
+/** Blocks until `finish` is called. */
 function held() {
   let finish: () => void = () => {};
   const act = (): Promise<void> =>
@@ -24,7 +24,7 @@ function held() {
   return { act, finish: () => finish() };
 }
 
-test("what a slot's records are replaced by, again and again, finds room at once, and is not copied as it grows", async () => {
+test("reserves room for repeated replacements at once, without copying as it grows", async () => {
   const journal = await folder.open();
   const slot = journal.slot("notes", noteShape);
   const long = Array.from({ length: 4_000 }, (_, at) => note(at, "x".repeat(900)));
@@ -38,7 +38,7 @@ test("what a slot's records are replaced by, again and again, finds room at once
 });
 
 describe("group commit", () => {
-  test("one tick's records, of all slots, share one sync; those that come while it runs share the next", async () => {
+  test("records of one tick, from all slots, share one sync; records during it share the next", async () => {
     const { asked: sync, platform } = watchedDisk("writeDurably");
     const journal = await folder.open({ platform });
     const [left, right] = [journal.slot("left", noteShape), journal.slot("right", noteShape)];
@@ -52,7 +52,7 @@ describe("group commit", () => {
     expect(sync.mock.calls.length).toBeLessThanOrEqual(2);
   });
 
-  test("nothing is said to be durable before the sync has returned", async () => {
+  test("nothing is reported durable before the sync has returned", async () => {
     const { asked: sync, platform } = watchedDisk("writeDurably");
     const journal = await folder.open({ platform });
     const slot = journal.slot("notes", noteShape);
@@ -71,7 +71,7 @@ describe("group commit", () => {
   });
 });
 
-test("what is written is counted, as is each sync with how long it took", async () => {
+test("counts bytes and records written, and syncs with their durations", async () => {
   const { journal: counts } = newCounts();
   const journal = await folder.open({ counts });
   const slot = journal.slot("notes", noteShape);
@@ -86,10 +86,10 @@ test("what is written is counted, as is each sync with how long it took", async 
   expect(counts.syncing.within.reduce((sum, more) => sum + more, 0)).toBe(counts.syncing.count);
 });
 
-describe("a journal is written anew", () => {
+describe("rewriting a journal", () => {
   const limits = { rewriteFromBytes: 2_000 };
 
-  test("once most of it has been replaced, and holds the same", async () => {
+  test("happens once most of it has been replaced, and keeps its content", async () => {
     const journal = await folder.open({ limits });
     const [busy, quiet] = [journal.slot("busy", noteShape), journal.slot("quiet", noteShape)];
     quiet.append(note(7, "stays"));
@@ -100,14 +100,14 @@ describe("a journal is written anew", () => {
     busy.append(note(1_000));
     await durable(busy);
     const isSmall = (): void => expect(statSync(folder.file).size).toBeLessThan(3 * limits.rewriteFromBytes);
-    await vi.waitFor(isSmall, PATIENCE); // It is written anew while others write.
+    await vi.waitFor(isSmall, PATIENCE); // The journal is rewritten while other slots write.
     await journal.close();
     const later = await folder.open();
     expect(later.slot("busy", noteShape).records).toEqual([note(199, "x".repeat(100)), note(1_000)]);
     expect(later.slot("quiet", noteShape).records).toEqual([note(7, "stays")]);
   });
 
-  test("not as long as most of it counts, and never more than once each time it has doubled", async () => {
+  test("does not happen while most of it is live, and at most once per doubling", async () => {
     const { asked, platform } = watchedDisk("sync");
     await folder.session(
       async (slot) => {
@@ -118,18 +118,18 @@ describe("a journal is written anew", () => {
       },
       { platform, limits },
     );
-    // One for the new file; at most one more for each doubling from 2,000 to 10,000 bytes.
+    // One call is for the new file, and there is at most one for each doubling from 2,000 to 10,000 bytes.
     expect(asked.mock.calls.length).toBeLessThanOrEqual(1 + 3);
     expect(await folder.session()).toHaveLength(300);
   });
 
-  test("a copy that cannot be removed does not keep the journal from opening", async () => {
+  test("a copy that cannot be removed does not prevent opening", async () => {
     await folder.session((slot) => slot.append(note(1)));
     mkdirSync(join(folder.path, "journal.rewritten"));
     expect(await folder.session()).toEqual([note(1)]);
   });
 
-  test("one that a crash has interrupted does not count", async () => {
+  test("ignores a copy that a crash has interrupted", async () => {
     await folder.session((slot) => slot.append(note(1)));
     writeFileSync(join(folder.path, "journal.rewritten"), "half of it");
     expect(await folder.session()).toEqual([note(1)]);
@@ -143,7 +143,7 @@ describe("shapes", () => {
     note: { number: natural, words: text(2_000) },
   });
 
-  test("a later version reads what an earlier one wrote, and may write more", async () => {
+  test("a later version reads records of an earlier one, and may write more variants", async () => {
     await folder.session((slot) => slot.append(note(1, "before")));
     const journal = await folder.open();
     const slot = journal.slot("notes", newer);
@@ -156,22 +156,22 @@ describe("shapes", () => {
     ]);
   });
 
-  test("what does not fit is refused", async () => {
+  test("rejects records that do not fit", async () => {
     await folder.session((slot) => slot.append(note(1, "before")));
     const other = variants<{ type: "note"; number: number }>({ note: { number: natural } });
     const journal = await folder.open();
     expect(() => journal.slot("notes", other)).toThrow(
-      `the journal ${folder.file} is of another protocol or another version of it: expected record 1 of “notes”.words to be absent, got "before". Name another directory, or run the program that wrote it`,
+      `the journal ${folder.file} belongs to another protocol or version: expected record 1 of “notes”.words to be absent, got "before". Use another directory, or run the program that wrote it`,
     );
     expect(journal.slot("notes", noteShape).records).toEqual([note(1, "before")]);
   });
 });
 
-describe("is refused", () => {
+describe("is rejected", () => {
   test("the journal of another member", async () => {
     await folder.session();
-    await expect(folder.open({ owner: "somebody else" })).rejects.toThrow(
-      `expected the journal in ${folder.path} to be that of somebody else, got "me": name a directory of its own for each member`,
+    await expect(folder.open({ owner: "another node" })).rejects.toThrow(
+      `expected the journal in ${folder.path} to be owned by another node, got "me": give each member its own directory`,
     );
   });
 
@@ -182,11 +182,9 @@ describe("is refused", () => {
     await (await folder.open()).close();
   });
 
-  test("a file in the place of the directory, and a directory in the place of the file", async () => {
+  test("a file in place of the directory, and a directory in place of the file", async () => {
     writeFileSync(join(folder.path, "taken"), "");
-    await expect(folder.open({}, join(folder.path, "taken"))).rejects.toThrow(
-      "a file is in the place of the directory (EEXIST)",
-    );
+    await expect(folder.open({}, join(folder.path, "taken"))).rejects.toThrow("a file exists at this path (EEXIST)");
     await expect(folder.open({}, join(folder.path, "taken", "inside"))).rejects.toThrow(
       "a part of its path is a file (ENOTDIR)",
     );
@@ -194,28 +192,26 @@ describe("is refused", () => {
     await expect(folder.open()).rejects.toThrow(`cannot open the journal ${folder.file}: it is a directory (EISDIR)`);
   });
 
-  test("a journal that is not one, or of a later version", async () => {
+  test("a file that is not a journal, or from a later version", async () => {
     writeFileSync(folder.file, "");
-    await expect(folder.open()).rejects.toThrow("cannot be read at byte 0, it does not begin as a journal does");
+    await expect(folder.open()).rejects.toThrow("is damaged at byte 0: it has no journal header");
     writeFileSync(folder.file, "dear diary, today I have not been a journal");
-    await expect(folder.open()).rejects.toThrow("it does not begin as a journal does");
+    await expect(folder.open()).rejects.toThrow("it has no journal header");
   });
 
   test("more than its limits", async () => {
     const limits = { maxRecordBytes: 50, maxSlots: 2, maxFileBytes: 400 };
     const journal = await folder.open({ limits });
     const slot = journal.slot("notes", noteShape);
-    expect(() => slot.append(note(1, "x".repeat(60)))).toThrow(
-      "expected a record of the journal to be at most 50 bytes",
-    );
+    expect(() => slot.append(note(1, "x".repeat(60)))).toThrow("expected a journal record to be at most 50 bytes");
     expect(() => journal.slot("one too many", noteShape)).toThrow("expected at most 2 slots");
-    expect(() => journal.slot("", noteShape)).toThrow("expected the name of a slot to be 1 to 200 characters");
+    expect(() => journal.slot("", noteShape)).toThrow("expected the slot name to be 1 to 200 characters");
     for (let i = 0; i < 20; i++) slot.append(note(i));
     await vi.waitFor(() => expect(folder.failures).toHaveLength(1), PATIENCE);
     expect(folder.failures[0]).toMatchObject({ code: "journal-full" });
   });
 
-  test("whatever comes after the end", async () => {
+  test("anything after the journal was closed", async () => {
     const journal = await folder.open();
     const slot = journal.slot("notes", noteShape);
     await journal.close();
@@ -228,7 +224,7 @@ describe("a disk that fails", () => {
   test.each([
     ["write", "ENOSPC", "the disk is full"],
     ["fdatasync", "EIO", "the disk failed"],
-  ])("in %s with %s: says so once, and confirms nothing ever after", async (syscall, code, words) => {
+  ])("in %s with %s: reports it once, and never confirms anything again", async (syscall, code, words) => {
     const { asked, platform } = watchedDisk("writeDurably");
     const journal = await folder.open({ platform });
     const slot = journal.slot("notes", noteShape);
@@ -240,7 +236,7 @@ describe("a disk that fails", () => {
     slot.whenDurable(confirmed);
     await vi.waitFor(() => expect(folder.failures).toHaveLength(1), PATIENCE);
     expect(folder.failures[0]?.message).toBe(
-      `cannot write the journal ${folder.file}: ${words} (${code}). The node stops, for what was not confirmed yet may be lost`,
+      `cannot write the journal ${folder.file}: ${words} (${code}). The node stops, because unconfirmed writes may be lost`,
     );
     slot.append(note(3));
     slot.whenDurable(confirmed);
@@ -249,7 +245,7 @@ describe("a disk that fails", () => {
     expect(folder.failures).toHaveLength(1);
     const [first, ...rest] = await folder.session();
     expect(first).toEqual(note(1));
-    expect(rest.length).toBeLessThanOrEqual(1); // The second may have reached the disk all the same.
+    expect(rest.length).toBeLessThanOrEqual(1); // The second record may have reached the disk anyway.
   });
 
   test("when a journal that was not closed is opened again", async () => {
@@ -265,7 +261,7 @@ describe("a disk that fails", () => {
     expect(await folder.session()).toHaveLength(1);
   });
 
-  test("to sync the torn end that was cut off keeps the journal from opening", async () => {
+  test("to sync after cutting off the torn end prevents opening", async () => {
     await folder.crash((slot) => {
       slot.append(note(1));
       return durable(slot);
@@ -293,19 +289,19 @@ describe("a disk that fails", () => {
     await vi.waitFor(() => expect(sync).toHaveBeenCalled(), PATIENCE);
     for (let i = 0; i < 100; i++) slot.append(note(i));
     expect(folder.failures).toHaveLength(1);
-    expect(folder.failures[0]?.message).toContain("more than 500 bytes wait for it");
+    expect(folder.failures[0]?.message).toContain("more than 500 bytes are waiting to be written");
     expect(counts.failures).toBe(1);
     finish();
   });
 });
 
-describe("a slot that is not needed any more", () => {
-  test("makes room for another, also while all of that is on its way to the disk, and after a restart", async () => {
-    let journal = await folder.open({ limits: { maxSlots: 3 } }); // One says whose journal it is.
+describe("a deleted slot", () => {
+  test("can be reused, even while its data is being written, and after a restart", async () => {
+    let journal = await folder.open({ limits: { maxSlots: 3 } }); // One slot is for the owner.
     const [stays, goes] = [journal.slot("stays", noteShape), journal.slot("goes", noteShape)];
     stays.append(note(1));
     goes.append(note(2));
-    expect(() => journal.forget("goes")).toThrow("expected the slot of the journal to be one that nobody has taken");
+    expect(() => journal.forget("goes")).toThrow("expected the journal slot to be unused");
     goes.release();
     journal.forget("goes");
     journal.forget("was never there");
@@ -333,7 +329,7 @@ describe("a slot that is not needed any more", () => {
     await journal.close();
   });
 
-  test("leaves a file that does not grow with the names that come and go", async () => {
+  test("does not make the file grow with the number of names", async () => {
     const journal = await folder.open({ limits: { rewriteFromBytes: 2_000 } });
     for (let i = 0; i < 300; i++) {
       const passing = journal.slot(`passing ${i}`, noteShape);

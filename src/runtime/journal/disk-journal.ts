@@ -1,10 +1,12 @@
 /**
- * A journal in a directory, with one writer. All that one tick appends, and all that is appended while the disk is at
- * work, shares one write and one `fdatasync`. Once more than half of the file has been replaced it is written anew, while it goes on.
- * That copy is optional until it is renamed: if it fails before, it is removed, and the journal stays as it is.
+ * A journal in a directory that only one process at a time may write to. All records appended in one tick, or while the
+ * disk is busy, share one write and one `fdatasync`. Once more than half of the file has been replaced, the journal is
+ * copied to a new file while it stays in use. If copying fails before the new file is renamed, the new file is removed
+ * and the journal remains unchanged.
  *
- * If a write or a sync fails once, nothing is ever reported durable again: after a failed sync nobody knows what the disk
- * holds, and a second one that succeeds says nothing about the first (Rebello et al., USENIX ATC 2020).
+ * Once a write or sync has failed, the journal never reports anything as durable again. After a failed sync, the
+ * content of the disk is unknown, and a later successful sync does not confirm earlier writes (Rebello et al., USENIX
+ * ATC 2020).
  */
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
 import { slotReplacedBy } from "../../core/journal-slots.ts";
@@ -34,19 +36,25 @@ import { isSame, type Kept, MAX_NAME_LENGTH, NOBODY, newlyKept, requireFree, too
 
 export interface JournalOptions {
   readonly platform: Pick<Platform, "clock" | "timers" | "random" | "disk">;
-  /** Whose journal it is, in any words: a directory that has another's is refused, for nobody may keep another's word. */
+  /**
+   * The owner of the journal. If the directory contains another owner's journal, it is rejected, because that journal's
+   * promises are not this owner's.
+   */
   readonly owner: string;
   readonly log: Pick<Log, "warn">;
-  /** The disk failed, or is too slow or too small: nothing is reported durable from now on. Called once. */
+  /**
+   * Called once if the disk fails or is too slow, or if the journal is full. After that, nothing is reported as
+   * durable.
+   */
   readonly onFailure: (error: EnvironmentError) => void;
   readonly limits?: Partial<JournalLimits>;
-  /** Counts what is written, and how long the disk takes. */
+  /** Counters for the bytes and records written and the time that the disk takes. */
   readonly counts?: JournalCounts;
 }
 
 /**
- * Opens the journal in `directory`, which is made if it is not there.
- * @throws EnvironmentError if another process has it, if it is damaged, or if the disk refuses.
+ * Opens the journal in `directory`. Creates the directory if it does not exist.
+ * @throws EnvironmentError if another process is using the journal, if it is damaged, or if the disk fails
  */
 export async function openJournal(directory: string, options: JournalOptions): Promise<Journal> {
   const limits = { ...defaultLimits, ...options.limits };
@@ -61,13 +69,10 @@ export async function openJournal(directory: string, options: JournalOptions): P
   try {
     const { file, held: scan, cutBytes } = await JournalFile.open(place, limits.maxFileBytes);
     if (cutBytes > 0)
-      options.log.warn(
-        `the journal ${file.path} ended in a write that was never confirmed: ${cutBytes} bytes cut off`,
-        {
-          event: "journal-cut",
-          bytes: cutBytes,
-        },
-      );
+      options.log.warn(`the journal ${file.path} ended with an unconfirmed write: removed ${cutBytes} bytes`, {
+        event: "journal-cut",
+        bytes: cutBytes,
+      });
     try {
       const journal = new DiskJournal(place, file, scan, await folder.list(), { ...options, limits });
       if (!scan.isMarked) await journal.mark();
@@ -90,41 +95,41 @@ function requireOwner(journal: Journal, directory: string, owner: string): void 
   else if (known.owner !== owner)
     throw new EnvironmentError(
       "foreign-journal",
-      `${unexpected(`the journal in ${directory}`, `that of ${owner}`, known.owner)}: name a directory of its own for each member`,
+      `${unexpected(`the journal in ${directory}`, `owned by ${owner}`, known.owner)}: give each member its own directory`,
     );
 }
 
-/** So many times that is made room for, before its records are replaced. */
+/** How much space to reserve for a slot's next replacement, relative to the size of the last one. */
 const SPARE = 1.125;
 
-/** A copy that failed is tried again with the first write after this time. */
+/** A failed copy is retried at the first write after this time. */
 const COPY_AGAIN_MS = 60_000;
 
 class DiskJournal implements Journal {
   readonly #place: Place;
   readonly #options: JournalOptions & { readonly limits: JournalLimits };
   readonly #chunks: ChunkFiles;
-  /** Records have been replaced since chunk files were last deleted. */
+  /** Whether records have been replaced since the last time chunk files were deleted. */
   #hasReplaced = true;
   readonly #slots = new Map<string, Kept>();
   readonly #numbered: Kept[] = [];
-  /** Slots that had a name once. */
+  /** Deleted slots. Their numbers can be reused. */
   readonly #free: Kept[] = [];
   #file: JournalFile;
-  /** Of the last batch in the file. */
+  /** The number of the last batch in the file. */
   #number: number;
   #isMarked: boolean;
-  /** How long the file was when it was last written anew. */
+  /** The length of the file right after it was last rewritten. */
   #rewrittenTo = 0;
   #pending = new Batch();
-  /** On its way to the disk. */
+  /** The batch that is being written. */
   #leaving: Batch | null = null;
-  /** Was, and is not looked at any more. */
+  /** A finished batch whose buffer can be reused. */
   #done: Batch | null = null;
   #working: Promise<void> | null = null;
-  /** The file that is to take this one's place, if one is being written. */
+  /** The rewrite in progress, which creates the file that will replace the current one. Null if there is none. */
   #rewriting: Rewriting | null = null;
-  /** When the last copy failed, unless a later one has succeeded. */
+  /** The time of the last failed copy. Null if a later copy succeeded. */
   #copyFailedAt: number | null = null;
   #phase: "open" | "closed" | "failed" = "open";
   #closed: Promise<void> | null = null;
@@ -172,7 +177,7 @@ class DiskJournal implements Journal {
       append: (record) => add("append", record),
       compact: (records) => {
         slotReplacedBy(records, () => name);
-        const batch = this.#pending; // All of them go with it: or none, if one is refused.
+        const batch = this.#pending; // All records are in one batch, so if one is rejected, none are written.
         const mark = batch.mark();
         batch.reserve(Math.ceil(kept.compactedBytes * SPARE));
         try {
@@ -209,7 +214,7 @@ class DiskJournal implements Journal {
     return this.#closed;
   }
 
-  /** An empty batch: what is before it was durable. */
+  /** Writes an empty batch, which shows that everything before it was durable. */
   async mark(): Promise<void> {
     await this.#write(new Batch());
     this.#isMarked = true;
@@ -225,7 +230,7 @@ class DiskJournal implements Journal {
 
   #newSlot(name: string, shape: ShapeNode): Kept {
     if (name.length === 0 || name.length > MAX_NAME_LENGTH)
-      throw new UsageError("bad-slot", unexpected("the name of a slot", `1 to ${MAX_NAME_LENGTH} characters`, name));
+      throw new UsageError("bad-slot", unexpected("the slot name", `1 to ${MAX_NAME_LENGTH} characters`, name));
     const { maxSlots } = this.#options.limits;
     const free = this.#free.pop();
     if (free !== undefined) return this.#declareAs(free, { name, shape });
@@ -245,7 +250,7 @@ class DiskJournal implements Journal {
 
   #add({ number }: Kept, kind: RecordKind, write: (into: Writer) => void): void {
     this.#requireOpen();
-    if (this.#phase === "failed") return; // Its node has been told to stop.
+    if (this.#phase === "failed") return; // The node has already been stopped.
     const { maxRecordBytes, maxPendingBytes } = this.#options.limits;
     const writeRecord = (into: Writer): void => {
       const start = into.position;
@@ -253,7 +258,7 @@ class DiskJournal implements Journal {
       if (kind !== "declare" && into.position - start > maxRecordBytes)
         throw new InvariantViolation(
           "large-record",
-          unexpected("a record of the journal", `at most ${maxRecordBytes} bytes`, into.position - start),
+          unexpected("a journal record", `at most ${maxRecordBytes} bytes`, into.position - start),
         );
     };
     this.#pending.add(number, kind, writeRecord, this.#chunks);
@@ -261,7 +266,7 @@ class DiskJournal implements Journal {
       return this.#fail(
         new EnvironmentError(
           "slow-disk",
-          `the disk is too slow for the journal ${this.#file.path}: more than ${maxPendingBytes} bytes wait for it. The node stops`,
+          `the disk is too slow for the journal ${this.#file.path}: more than ${maxPendingBytes} bytes are waiting to be written. The node stops`,
         ),
       );
     this.#working ??= this.#work();
@@ -274,7 +279,10 @@ class DiskJournal implements Journal {
     else batch.waiting.push(then);
   }
 
-  /** Writes until nothing is left. Whatever is added in this turn of the loop goes first, together. */
+  /**
+   * Writes until nothing is pending. First waits for the end of this turn of the event loop, so that everything added
+   * in it is written in one batch.
+   */
   async #work(): Promise<void> {
     await new Promise<void>((resolve) => this.#options.platform.timers.soon(resolve));
     while (this.#hasWork && this.#phase !== "failed") {
@@ -290,7 +298,10 @@ class DiskJournal implements Journal {
     return !this.#pending.isEmpty || this.#rewriting?.isCopied === true;
   }
 
-  /** What waits, into the file that has taken the other's place if it was time for that. @returns who waits for it */
+  /**
+   * Writes the pending batch, after switching to the rewritten file if that is ready.
+   * @returns the callbacks waiting for the batch
+   */
   async #writeNext(): Promise<Batch["waiting"]> {
     if (this.#rewriting?.isCopied === true) await this.#changeFile(this.#rewriting);
     const batch = this.#pending;
@@ -299,7 +310,7 @@ class DiskJournal implements Journal {
     this.#done = null;
     this.#leaving = batch;
     for (const { chunks = [] } of batch.entries) for (const number of chunks) await this.#writeChunk(number);
-    const start = this.#file.end; // Not before: a copy may have taken its place.
+    const start = this.#file.end; // Read this after the switch, because the file may have changed.
     await this.#write(batch);
     for (const entry of batch.entries) {
       this.#apply(entry, start + entry.at, () => batch.payload(entry));
@@ -315,7 +326,7 @@ class DiskJournal implements Journal {
     if (this.#options.counts !== undefined) this.#options.counts.bytes += bytes;
   }
 
-  /** Deletes the files of chunks that no durable or pending record refers to. */
+  /** Deletes the files of chunks that are not referred to by any durable or pending record. */
   async #removeChunks(): Promise<void> {
     this.#hasReplaced = false;
     if (this.#chunks.isEmpty) return;
@@ -346,11 +357,11 @@ class DiskJournal implements Journal {
     this.#isMarked = false;
   }
 
-  /** Takes note of an entry that is durable at this place of the file. */
+  /** Registers an entry that is now durable at this position in the file. */
   #apply({ slot, kind, length, chunks }: Entry, at: number, payload: (at: number, length: number) => Buffer): void {
     if (kind === "declare") return this.#declare(slot, readDeclaration(payload(at, length)));
     const kept = this.#numbered[slot];
-    if (kept === undefined) throw damaged(this.#file.path, at, "it has a record of a slot that it does not declare");
+    if (kept === undefined) throw damaged(this.#file.path, at, "it has a record for a slot that it does not declare");
     if (kind === "compact") this.#forgetRecords(kept);
     kept.places.push(at, length);
     kept.bytes += length;
@@ -374,7 +385,7 @@ class DiskJournal implements Journal {
     this.#numbered[number] = newlyKept(number, declared, declared.shape);
   }
 
-  /** What the slot holds: in the file, and on its way there. */
+  /** Returns a slot's records, including those that are waiting to be written. */
   #recordsOf(kept: Kept): unknown[] {
     const { places, declared, number } = kept;
     let codec = codecOf<unknown>(declared.shape);
@@ -404,7 +415,7 @@ class DiskJournal implements Journal {
       if (wrong !== null)
         throw new EnvironmentError(
           "other-journal",
-          `the journal ${this.#file.path} is of another protocol or another version of it: ${wrong}. Name another directory, or run the program that wrote it`,
+          `the journal ${this.#file.path} belongs to another protocol or version: ${wrong}. Use another directory, or run the program that wrote it`,
         );
     }
   }
@@ -413,17 +424,18 @@ class DiskJournal implements Journal {
     const { end } = this.#file;
     if (this.#copyFailedAt !== null && this.#options.platform.clock.now() < this.#copyFailedAt + COPY_AGAIN_MS)
       return false;
-    // However small the records beside what surrounds them, the file has to double first: copying is a share of the work.
+    // The file must double in size between rewrites, so that copying remains a bounded share of all writes even for
+    // small records.
     if (end < Math.max(this.#options.limits.rewriteFromBytes, 2 * this.#rewrittenTo)) return false;
     return this.#liveBytes * 2 < end;
   }
 
-  /** Of records that have not been replaced. */
+  /** The total size of the records that have not been replaced. */
   get #liveBytes(): number {
     return this.#numbered.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** What is left of it is copied into a new file, while it goes on. */
+  /** Starts copying the live records to a new file while the journal stays in use. */
   #beginRewriting(): void {
     const left = this.#numbered.map(({ number, declared, places }) => ({ number, declared, places: [...places] }));
     const rewriting = new Rewriting(this.#place, this.#file, left, (error) => {
@@ -433,7 +445,10 @@ class DiskJournal implements Journal {
     this.#rewriting = rewriting;
   }
 
-  /** The new file takes the place of the old one once it is durable. Nobody knows which of them is the journal if that fails. */
+  /**
+   * Replaces the old file with the new one once the new one is durable. If the rename fails, it is unknown which of the
+   * two files is the journal.
+   */
   async #changeFile(rewriting: Rewriting): Promise<void> {
     const rewritten = await rewriting.finish().catch((error: unknown) => this.#abandonCopy(rewriting, error));
     if (rewritten === undefined) return;
@@ -447,15 +462,15 @@ class DiskJournal implements Journal {
     if (this.#options.counts !== undefined) this.#options.counts.bytes += file.end;
     this.#number = number;
     for (const kept of this.#numbered) kept.places = places.get(kept.number) ?? [];
-    await old.close().catch(() => {}); // It is not the journal any more.
+    await old.close().catch(() => {}); // The old file is no longer the journal.
   }
 
-  /** @throws the error if neither the disk nor a limit explains it. */
+  /** @throws the error unless it is caused by the disk or a limit */
   async #abandonCopy(rewriting: Rewriting, error: unknown): Promise<void> {
     if (!isOfSystem(error) && !(error instanceof EnvironmentError)) throw error;
     if (this.#copyFailedAt === null)
       this.#options.log.warn(
-        `cannot compact the journal ${this.#file.path}: ${reasonOf(error)}. The member continues with the journal as it is, which grows meanwhile, and tries again every ${COPY_AGAIN_MS / 1_000} s. Make room on the disk if it is full`,
+        `cannot compact the journal ${this.#file.path}: ${reasonOf(error)}. The member keeps using the uncompacted journal, which continues to grow, and retries every ${COPY_AGAIN_MS / 1_000} s. Free disk space if the disk is full`,
         { event: "journal-not-compacted" },
       );
     this.#copyFailedAt = this.#options.platform.clock.now();

@@ -1,4 +1,7 @@
-/** What a journal remembers of the group that its member is in: its own name, the list of members, the others' journals. */
+/**
+ * A member's group as stored in its journal: the journal's own name, the member list, and the names of the other
+ * members' journals.
+ */
 import { EnvironmentError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { list, natural, struct, text } from "../../core/shape.ts";
@@ -6,7 +9,10 @@ import type { Random } from "../platform/platform.ts";
 import { groupText, MAX_JOURNAL_BYTES, type Memory } from "../transport/identity.ts";
 import type { Journal, Slot } from "./journal.ts";
 
-/** `members` are the founders; empty of a member that came later. `others` is empty until the group is founded; that of a single member stays so. */
+/**
+ * `members` lists the founders. It is empty for a member that joined later. `others` is empty until the group has been
+ * founded, and stays empty if there is only one member.
+ */
 export interface GroupRecord {
   readonly journal: string;
   readonly members: readonly NodeId[];
@@ -14,6 +20,7 @@ export interface GroupRecord {
 }
 
 const MAX_MEMBERS = 1_024;
+/** The shape of the group record in the journal. */
 export const groupShape = struct<GroupRecord>({
   journal: text(MAX_JOURNAL_BYTES),
   members: list(natural, MAX_MEMBERS),
@@ -21,17 +28,22 @@ export const groupShape = struct<GroupRecord>({
 });
 
 interface Told {
-  /** This member is to come into a group that others have founded; once the journal knows one, that does not matter. */
+  /** Whether this member will join an existing group. Ignored once the journal contains one. */
   readonly isNewcomer?: boolean;
-  /** The journal knows a later list than that of the founders: then what this member was told does not matter. */
+  /**
+   * Whether the journal contains a member list that is later than the founders'. If so, the configured members are
+   * ignored.
+   */
   readonly isChanged?: boolean;
 }
 
 /**
- * Opens what the journal remembers; a new journal gets a name and
- * this list of members. Resolves when that is durable: only then may anybody hear of it.
- * @param members the founders, by what this member was told.
- * @throws EnvironmentError `wrong-members` if the journal was begun with another list, or by a founder that is none now.
+ * Reads the group from the journal. A new journal is given a name and this member list. Resolves when these are
+ * durable, because other members must not learn the name before then.
+ *
+ * @param members the founders, as configured for this member
+ * @throws EnvironmentError `wrong-members` if the journal was started with a different list, or by a founder that is no
+ * longer on it
  */
 export async function groupMemory(
   journal: Journal,
@@ -46,13 +58,13 @@ export async function groupMemory(
   if (isNewcomer && !isChanged && isUnfounded(known))
     throw new EnvironmentError(
       "wrong-members",
-      `expected a folder that is empty or knows a cluster, as this member is started with existing: true (--existing), got ${folder}, which was begun to found one of the members ${groupText(known.members)} and has not: if this member is to join a cluster that runs, empty the folder; if it is to found one, start it without`,
+      `expected a folder that is empty or belongs to a cluster, because this member is started with existing: true (--existing), got ${folder}, which was meant to found a cluster with the members ${groupText(known.members)} but has not done so: to join a running cluster, empty the folder; to found one, start the member without existing`,
     );
   const isFree = isChanged || known.members.length === 0;
   if (!isFree && groupText(known.members) !== groupText(ids))
     throw new EnvironmentError(
       "wrong-members",
-      `expected the members ${groupText(known.members)}, as the journal in ${folder} knows them, got ${groupText(ids)}: start this member with the list that it had, for with another it would give two majorities its vote. If the list was changed while it was down, start it once with the list that it had: it learns of the change from the others`,
+      `expected the members ${groupText(known.members)}, as recorded in the journal in ${folder}, got ${groupText(ids)}: start this member with the recorded list, because with a different list it could vote in two majorities. If the list changed while the member was down, start it once with the recorded list: it learns about the change from the other members`,
     );
   await new Promise<void>((resolve) => slot.whenDurable(resolve));
   return {
@@ -67,7 +79,10 @@ export async function groupMemory(
   };
 }
 
-/** A single member founds at once, and remembers nobody. */
+/**
+ * Whether the group has not been founded yet. A single member founds its group immediately and has no other members to
+ * store.
+ */
 const isUnfounded = ({ members, others }: GroupRecord): boolean => members.length > 1 && others.length === 0;
 
 function begun(slot: Slot<GroupRecord>, members: readonly NodeId[], journal: string): GroupRecord {

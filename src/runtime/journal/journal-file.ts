@@ -1,14 +1,13 @@
-/** The journal's file: written at its end, made durable, replaced as a whole. Whatever the disk refuses is said in words. */
+/** The journal's file, which can be appended to, synced, and replaced as a whole. Disk errors get readable messages. */
 import { join } from "node:path";
 import { EnvironmentError } from "../../core/errors.ts";
 import type { DiskFile, Folder, Platform } from "../platform/platform.ts";
 import { header, type Scan, scan } from "./batches.ts";
 
 const FILE = "journal";
-/** A journal that is being rewritten, or was when its process ended. */
+/** The name of a new journal file until it is installed. A crash may leave this file behind. */
 export const REWRITTEN = "journal.rewritten";
 
-/** Where a journal is. */
 export interface Place {
   readonly path: string;
   readonly folder: Folder;
@@ -21,17 +20,17 @@ export class JournalFile {
     readonly path: string,
     readonly salt: number,
     content: DiskFile,
-    /** Where the next bytes go. */
+    /** The offset of the next write. */
     public end: number,
   ) {
     this.#content = content;
   }
 
-  /** Opens the journal in `directory`, or begins one there, and tells what it holds. A torn end is cut off. */
+  /** Opens the journal in `directory`, or creates one, and returns its content. A torn write at the end is cut off. */
   static async open(place: Place, maxBytes: number): Promise<{ file: JournalFile; held: Scan; cutBytes: number }> {
     const path = join(place.path, FILE);
     try {
-      await place.folder.remove(REWRITTEN).catch(() => {}); // It only takes room.
+      await place.folder.remove(REWRITTEN).catch(() => {}); // A leftover file only wastes space.
       const content = await place.folder.open(FILE);
       if (content === null) {
         const file = await JournalFile.begin(place);
@@ -45,7 +44,7 @@ export class JournalFile {
     }
   }
 
-  /** A new file beside the journal, which `install` puts into its place. */
+  /** Creates a new file next to the journal. `install` replaces the journal with it. */
   static async begin({ path, folder, random }: Place): Promise<JournalFile> {
     const salt = random.natural(2 ** 32);
     const file = new JournalFile(join(path, FILE), salt, await folder.create(REWRITTEN), 0);
@@ -74,29 +73,29 @@ export class JournalFile {
     }
   }
 
-  /** Appends. The bytes may be torn by a crash until `install` has returned. */
+  /** Appends bytes. A crash may tear them until a later call to `settle` has resolved. */
   async write(bytes: Buffer): Promise<void> {
     await this.#content.write(bytes, this.end);
     this.end += bytes.length;
   }
 
-  /** Appends. The bytes are durable once it has returned, if all before them were. */
+  /** Appends bytes. They are durable once this resolves, provided that all bytes before them are, too. */
   async writeDurably(bytes: Buffer): Promise<void> {
     await this.#content.writeDurably(bytes, this.end);
     this.end += bytes.length;
   }
 
-  /** What has been written is durable once it resolves. */
+  /** Makes everything written so far durable. */
   settle(): Promise<void> {
     return this.#content.datasync();
   }
 
-  /** Makes the whole file durable. */
+  /** Makes the whole file durable, including its metadata. */
   sync(): Promise<void> {
     return this.#content.sync();
   }
 
-  /** Makes this file, which has to be durable, the journal, also for a process that opens it after a power cut. */
+  /** Makes this file the journal. The file must already be durable. The replacement is durable once this resolves. */
   install({ folder }: Place): Promise<void> {
     return folder.rename(REWRITTEN, FILE);
   }
@@ -113,38 +112,40 @@ export class JournalFile {
   }
 }
 
+/** Returns the error for a journal that would exceed its limit. */
 export function full(path: string, maxBytes: number): EnvironmentError {
   return new EnvironmentError(
     "journal-full",
-    `the journal ${path} would be larger than its limit of ${maxBytes} bytes: raise the limit, or let the protocol compact it`,
+    `the journal ${path} would exceed its limit of ${maxBytes} bytes: raise the limit, or let the protocol compact the journal`,
   );
 }
 
 const WORDS: Readonly<Record<string, string>> = {
   ENOSPC: "the disk is full",
-  EDQUOT: "the user's share of the disk is used up",
+  EDQUOT: "the user's disk quota is exceeded",
   EIO: "the disk failed",
   EROFS: "the file system is read-only",
-  EACCES: "this user may not",
-  EPERM: "this user may not",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
   ENOTDIR: "a part of its path is a file",
-  EEXIST: "a file is in the place of the directory",
+  EEXIST: "a file exists at this path",
   EISDIR: "it is a directory",
   EMFILE: "too many files are open",
 };
 
-/** Whether the operating system refused something. */
+/** Whether the error comes from the operating system. */
 export const isOfSystem = (error: unknown): boolean => error instanceof Error && "syscall" in error;
 
+/** Returns the cause of a disk error, as a readable message if the error code is known. */
 export function reasonOf(cause: unknown): string {
   const { code = "", message } = cause as NodeJS.ErrnoException;
   return WORDS[code] === undefined ? message : `${WORDS[code]} (${code})`;
 }
 
-/** What the disk refused, in words; the cause has the system's own. */
+/** Returns an error that describes a disk failure. Its cause has the operating system's own message. */
 export function cannot(what: "open" | "make" | "write", path: string, cause: unknown): EnvironmentError {
   const subject = what === "make" ? `the journal's directory ${path}` : `the journal ${path}`;
   const why = reasonOf(cause);
-  const then = what === "write" ? ". The node stops, for what was not confirmed yet may be lost" : "";
+  const then = what === "write" ? ". The node stops, because unconfirmed writes may be lost" : "";
   return new EnvironmentError(`cannot-${what}-journal`, `cannot ${what} ${subject}: ${why}${then}`, { cause });
 }

@@ -1,11 +1,11 @@
-/** How large a journal may become. */
+/** Limits on the size of a journal. */
 export interface JournalLimits {
   readonly maxRecordBytes: number;
   readonly maxSlots: number;
   readonly maxFileBytes: number;
-  /** How much may wait for the disk. */
+  /** The maximum number of bytes waiting to be written to the disk. */
   readonly maxPendingBytes: number;
-  /** A smaller file is not written anew, however much of it has been replaced. */
+  /** The minimum size for rewriting. A smaller file is not rewritten, even if most of it has been replaced. */
   readonly rewriteFromBytes: number;
 }
 

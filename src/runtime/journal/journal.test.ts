@@ -10,7 +10,7 @@ type Note = { type: "promised"; round: number } | { type: "accepted"; value: str
 const shape: Shape<Note> = variants<Note>({ promised: { round: natural }, accepted: { value: text(100) } });
 const promised = (round: number): Note => ({ type: "promised", round });
 
-/** Where it is kept outlives a journal: opening it again gives what the last one held. */
+/** The storage outlives a journal, so reopening it returns the last content. */
 type Body = (open: () => Promise<Journal>) => Promise<void>;
 
 const onGround =
@@ -36,7 +36,7 @@ const durable = (slot: Slot<Note>): Promise<void> => new Promise((resolve) => sl
 
 describe.each(kinds)("a journal $name", ({ on }) => {
   test(
-    "gives back what was appended, in order, also after it was closed and opened again",
+    "returns appended records in order, also after it was closed and reopened",
     on(async (open) => {
       const journal = await open();
       const slot = journal.slot("paxos", shape);
@@ -53,7 +53,7 @@ describe.each(kinds)("a journal $name", ({ on }) => {
   );
 
   test(
-    "keeps slots apart, and compacts each for itself",
+    "keeps slots separate, and compacts each on its own",
     on(async (open) => {
       const journal = await open();
       const [left, right] = [journal.slot("left", shape), journal.slot("right", shape)];
@@ -73,7 +73,7 @@ describe.each(kinds)("a journal $name", ({ on }) => {
   );
 
   test(
-    "says what is durable in the order in which it was asked, and never at once",
+    "reports durable writes in the order of the calls, and never synchronously",
     on(async (open) => {
       const slot = (await open()).slot("paxos", shape);
       const said: string[] = [];
@@ -92,7 +92,7 @@ describe.each(kinds)("a journal $name", ({ on }) => {
   );
 
   test(
-    "replaces what it holds by several, and by none it does not",
+    "replaces records by several others, but not by none",
     on(async (open) => {
       const slot = (await open()).slot("paxos", shape);
       for (const round of [1, 2, 3]) slot.append(promised(round));
@@ -106,7 +106,7 @@ describe.each(kinds)("a journal $name", ({ on }) => {
   );
 
   test(
-    "replaces nothing where one of the records is refused",
+    "replaces nothing if one of the records is rejected",
     on(async (open) => {
       const slot = (await open()).slot("paxos", shape);
       for (const round of [1, 2]) slot.append(promised(round));
@@ -117,7 +117,7 @@ describe.each(kinds)("a journal $name", ({ on }) => {
   );
 
   test(
-    "keeps what a record was when it was appended",
+    "stores a record as it was when it was appended",
     on(async (open) => {
       const slot = (await open()).slot("paxos", shape);
       const record = { type: "promised" as const, round: 1 };
@@ -128,7 +128,7 @@ describe.each(kinds)("a journal $name", ({ on }) => {
   );
 
   test(
-    "gives a slot to one at a time; who takes it after its release finds all of it, durable or not",
+    "gives a slot to one owner at a time; after a release the next one finds all records, durable or not",
     on(async (open) => {
       const journal = await open();
       const slot = journal.slot("paxos", shape);
@@ -142,7 +142,7 @@ describe.each(kinds)("a journal $name", ({ on }) => {
   );
 
   test.each([{ type: "promised", round: -1 }, { type: "promised" }, { type: "forgot" }])(
-    "refuses %j, which has not the slot's shape, and is as it was",
+    "rejects %j, which does not have the slot's shape, and stays unchanged",
     (record) =>
       on(async (open) => {
         const slot = (await open()).slot("paxos", shape);

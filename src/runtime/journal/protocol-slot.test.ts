@@ -1,4 +1,4 @@
-/** A node whose parts have a journal slot each. */
+/** Checks a node each of whose parts has its own journal slot. */
 import { expect, test } from "vitest";
 import { journalFolder } from "../../../test/journal/journal-folder.ts";
 import { assemble } from "../../core/assemble.ts";

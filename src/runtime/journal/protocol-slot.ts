@@ -1,13 +1,16 @@
 /**
- * Where the node of a protocol journals: in one slot of the journal for each part that does. The host sees them as one, and what
- * it replaces there is what the same part has written.
+ * The part of the journal that belongs to one node: one slot for each part of its protocol that persists records. To
+ * the host they look like a single slot, except that `compact` replaces the records of only one part.
  */
 import { slotFinder, slotReplacedBy, slotsOf } from "../../core/journal-slots.ts";
 import type { Protocol, RecordOf, Vocabulary } from "../../core/protocol.ts";
 import { type Shapes, variants } from "../../core/shape.ts";
 import type { Journal, Slot } from "./journal.ts";
 
-/** Takes them. @param name of the node's place in the journal, among those of others. */
+/**
+ * Opens a protocol's slots and returns them as one slot.
+ * @param name the node's name in the journal, which distinguishes it from other nodes
+ */
 export function protocolSlot<V extends Vocabulary>(
   journal: Journal,
   name: string,
@@ -26,7 +29,7 @@ export function protocolSlot<V extends Vocabulary>(
     },
     append: (record) => at(slotOf(record)).append(record),
     compact: (records) => at(slotReplacedBy(records, slotOf)).compact(records),
-    whenDurable: (then) => at(parts[0] as string).whenDurable(then), // It asks for all that the journal was given.
+    whenDurable: (then) => at(parts[0] as string).whenDurable(then), // This covers all the slots.
     release() {
       for (const slot of all) slot.release();
     },

@@ -1,4 +1,4 @@
-/** A journal that is written anew while it goes on. */
+/** Checks that a journal can be rewritten while it is in use. */
 
 import { copyFileSync, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const folder = journalFolder();
 const limits = { rewriteFromBytes: 1_000 };
 const LONG = "x".repeat(100);
 
-/** What is copied from now on waits, until the function that is returned is called. */
+/** Blocks copying from now on, until the returned function is called. */
 function held(copying: ReturnType<typeof watchedDisk>["asked"]): () => void {
   let goOn = (): void => {};
   const isHeld = new Promise<void>((resolve) => {
@@ -26,7 +26,7 @@ function held(copying: ReturnType<typeof watchedDisk>["asked"]): () => void {
   return () => goOn();
 }
 
-test("nobody waits for it: what is appended meanwhile is durable before it is done, and stands in the new file", async () => {
+test("does not block writers: records appended meanwhile are durable before it ends, and in the new file", async () => {
   const { asked: copying, platform } = watchedDisk("write");
   const journal = await folder.open({ platform, limits });
   const slot = journal.slot("notes", noteShape);
@@ -55,7 +55,7 @@ test("nobody waits for it: what is appended meanwhile is durable before it is do
   expect(statSync(folder.file).size).toBeLessThan(1_000);
 });
 
-test("what was replaced while it was copied does not stay: it is written anew once more, though nobody writes", async () => {
+test("drops records replaced during the copy: the journal is rewritten once more, even without writes", async () => {
   const { asked: copying, platform } = watchedDisk("write");
   const journal = await folder.open({ platform, limits });
   const slot = journal.slot("notes", noteShape);
@@ -71,7 +71,7 @@ test("what was replaced while it was copied does not stay: it is written anew on
   expect(await folder.session()).toEqual([note(199, LONG)]);
 });
 
-test("a journal that is closed meanwhile leaves the old file as it is, and nothing beside it counts", async () => {
+test("a journal that is closed meanwhile keeps the old file, and the copy is ignored", async () => {
   const { asked: copying, platform } = watchedDisk("write");
   const journal = await folder.open({ platform, limits });
   const slot = journal.slot("notes", noteShape);
@@ -86,7 +86,7 @@ test("a journal that is closed meanwhile leaves the old file as it is, and nothi
   expect(existsSync(join(folder.path, "journal.rewritten"))).toBe(false);
 });
 
-/** A disk on which some calls for the copy, or the rename of it, fail while `isOn`. The clock can be set forward. */
+/** A disk on which some calls for the copy, or its rename, fail while `isOn` is true. The clock can be advanced. */
 function failingCopies(at: "create" | "write" | "datasync" | "sync" | "rename" | "close", code = "ENOSPC") {
   const fault = { isOn: false, copies: 0, aheadMs: 0 };
   const refuse = (): Promise<never> => Promise.reject(Object.assign(new Error(`${code}: no`), { code, syscall: at }));
@@ -118,7 +118,7 @@ function failingCopies(at: "create" | "write" | "datasync" | "sync" | "rename" |
   return { fault, platform: { ...realPlatform, clock: later, disk: { ...disk, claim } } };
 }
 
-test("a new file is durable before it becomes the journal, at the first start and when the journal is compacted", async () => {
+test("a new file is durable before it becomes the journal, at the first start and at a rewrite", async () => {
   const done: string[] = [];
   const { disk } = realPlatform;
   const claim: Disk["claim"] = async (path) => {
@@ -159,12 +159,12 @@ describe("a copy that fails", () => {
   };
 
   test.each([
-    ["create", "EACCES", "this user may not"],
+    ["create", "EACCES", "permission denied"],
     ["write", "ENOSPC", "the disk is full"],
     ["datasync", "EIO", "the disk failed"],
-    ["sync", "EDQUOT", "the user's share of the disk is used up"],
+    ["sync", "EDQUOT", "the user's disk quota is exceeded"],
   ] as const)(
-    "in %s is removed and does not stop the member, which warns once and tries again later",
+    "in %s is removed and does not stop the member, which warns once and retries later",
     async (at, code, why) => {
       const { fault, platform } = failingCopies(at, code);
       const journal = await folder.open({ platform, limits });
@@ -175,7 +175,7 @@ describe("a copy that fails", () => {
       await replaceAgain(slot, 1);
       await vi.waitFor(() => expect(folder.warnings).toHaveLength(1), PATIENCE);
       expect(folder.warnings[0]).toBe(
-        `cannot compact the journal ${folder.file}: ${why} (${code}). The member continues with the journal as it is, which grows meanwhile, and tries again every 60 s. Make room on the disk if it is full`,
+        `cannot compact the journal ${folder.file}: ${why} (${code}). The member keeps using the uncompacted journal, which continues to grow, and retries every 60 s. Free disk space if the disk is full`,
       );
       await vi.waitFor(() => expect(existsSync(join(folder.path, "journal.rewritten"))).toBe(false), PATIENCE);
       await replaceAgain(slot, 2);
@@ -213,7 +213,7 @@ describe("a copy that fails", () => {
     expect(await folder.session()).toEqual([note(3, LONG)]);
   });
 
-  test("in rename stops the member, which does not know then which file is the journal", async () => {
+  test("in rename stops the member, because it is unknown which file is the journal", async () => {
     const { fault, platform } = failingCopies("rename", "EIO");
     const journal = await folder.open({ platform, limits });
     const slot = journal.slot("notes", noteShape);
@@ -229,7 +229,7 @@ describe("a copy that fails", () => {
     expect(confirmed).not.toHaveBeenCalled();
   });
 
-  test("to close the file that it has replaced does not stop the member", async () => {
+  test("while closing the replaced file does not stop the member", async () => {
     const { fault, platform } = failingCopies("close", "EIO");
     const journal = await folder.open({ platform, limits });
     const slot = journal.slot("notes", noteShape);
@@ -238,7 +238,7 @@ describe("a copy that fails", () => {
     fault.copies = 0;
     await vi.waitFor(async () => {
       await replaceAgain(slot, 1);
-      expect(fault.copies).toBeGreaterThan(1); // The first has become the journal.
+      expect(fault.copies).toBeGreaterThan(1); // The first copy has become the journal.
     }, PATIENCE);
     slot.append(note(2));
     await durable(slot);
@@ -263,7 +263,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ type: fc.constantFrom("await" as const, "crash" as const) }) },
 );
 
-test("whatever is appended, replaced and forgotten, and whenever it crashes: what was durable is there, in order", async () => {
+test("after any appends, compactions, deletions and crashes, durable records are there, in order", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(deed, { minLength: 40, maxLength: 120 }), async (deeds) => {
       folder.empty();
@@ -274,7 +274,10 @@ test("whatever is appended, replaced and forgotten, and whenever it crashes: wha
   );
 });
 
-/** Does all that, and holds what the journal says, and what stands in its file after each crash, against what it was given. */
+/**
+ * Performs all actions, and compares both the journal's content and, after each crash, its file with the expected
+ * records.
+ */
 async function carriedOut(journal: Journal, deeds: readonly Deed[]): Promise<void> {
   const open = [0, 1, 2].map((number) => journal.slot(`slot ${number}`, noteShape));
   const given: Note[][] = [[], [], []];
@@ -304,7 +307,7 @@ async function carriedOut(journal: Journal, deeds: readonly Deed[]): Promise<voi
   await standsIn(given);
 }
 
-/** In the file as it is, were the process gone now. */
+/** Compares the content that the file would have if the process stopped now. */
 async function standsIn(given: readonly Note[][]): Promise<void> {
   const copy = new (Object.getPrototypeOf(folder).constructor as new () => typeof folder)();
   copy.path = join(folder.path, "copy");

@@ -1,18 +1,18 @@
 /**
- * A journal that is written anew, beside the one that goes on: what that holds is copied, then what was written to it meanwhile, and only
- * the end of it, once it takes the other's place, holds up who writes.
+ * Rewrites a journal while it stays in use. It first copies the live records, then everything written to the journal in
+ * the meantime. Writers are blocked only during the last part, just before the new file replaces the old one.
  */
 import { Batch, type Declaration, type Entry, type RecordKind, writeDeclaration } from "./batches.ts";
 import { JournalFile, type Place, REWRITTEN } from "./journal-file.ts";
 
-/** What is left of a slot: its declaration, and where its records are in the journal that goes on. */
+/** A slot to copy: its declaration, and the positions of its records in the old file. */
 export interface Left {
   readonly number: number;
   readonly declared: Declaration;
   readonly places: readonly number[];
 }
 
-/** A record of the journal that goes on. */
+/** A record that was written to the old file during the copy. */
 interface Since {
   readonly slot: number;
   readonly kind: RecordKind;
@@ -20,30 +20,32 @@ interface Since {
   readonly length: number;
 }
 
+/** A journal's new file. */
 export interface Rewritten {
   readonly file: JournalFile;
-  /** Of its last batch. */
+  /** The number of the file's last batch. */
   readonly number: number;
-  /** Where the records of each slot are in it. */
+  /** The positions of each slot's records in the new file. */
   readonly places: ReadonlyMap<number, number[]>;
-  /** Of records, those that have been replaced while they were copied among them. */
+  /** The total size of the copied records, including those that were replaced during the copy. */
   readonly copiedBytes: number;
 }
 
-/** How much is copied at once. */
+/** The number of bytes copied at a time. */
 const COPY_BYTES = 256 * 1024;
-/** So often it is tried to catch up with who writes. */
+/** The maximum number of attempts to catch up with the writers. */
 const MAX_ROUNDS = 8;
 
+/** A rewrite in progress. */
 export class Rewriting {
   readonly #place: Place;
   readonly #from: JournalFile;
-  /** Whether it has caught up, but for very little: now `finish` is to be called, when nothing else is being written. */
+  /** Whether the copy has almost caught up. If so, call `finish` while nothing else is being written. */
   isCopied = false;
   readonly #copied: Promise<void>;
   readonly #moved = new Map<number, number[]>();
   #batch = new Batch();
-  /** Of the last batch. */
+  /** The number of the last batch. */
   #number = 0;
   #copiedBytes = 0;
   #since: Since[] = [];
@@ -52,7 +54,10 @@ export class Rewriting {
   #isAbandoned = false;
   #abandoned: Promise<void> | null = null;
 
-  /** @param left as it is now; its lists do not change any more. @param onEnd it is copied, or has failed; not called once it is abandoned. */
+  /**
+   * @param left the live records. These lists must not change
+   * @param onEnd called when the copy is complete or has failed, unless the rewrite was abandoned
+   */
   constructor(place: Place, from: JournalFile, left: readonly Left[], onEnd: (error?: unknown) => void) {
     this.#place = place;
     this.#from = from;
@@ -62,7 +67,7 @@ export class Rewriting {
     this.#copied = this.#copy(left).then(() => end(), end);
   }
 
-  /** Something was written to the journal that goes on, and is durable there. */
+  /** Call this when a record becomes durable in the old file. */
   note({ slot, kind, length }: Entry, at: number): void {
     this.#since.push({ slot, kind, at, length });
     this.#sinceBytes += length;
@@ -71,12 +76,15 @@ export class Rewriting {
   /** Copies the rest and makes the copy durable, so that it can be installed. */
   async finish(): Promise<Rewritten> {
     await this.#catchUp();
-    const file = this.#next as JournalFile; // It is copied, so there is one.
+    const file = this.#next as JournalFile; // By now the copy exists.
     await file.sync();
     return { file, number: this.#number, places: this.#moved, copiedBytes: this.#copiedBytes };
   }
 
-  /** Removes the copy, so that it takes no room. Never rejects: a copy that stays is removed when the journal is opened. */
+  /**
+   * Removes the copy to free its space. Never rejects. If the copy cannot be removed now, it is removed when the
+   * journal is next opened.
+   */
   abandon(): Promise<void> {
     this.#abandoned ??= this.#abandon();
     return this.#abandoned;

@@ -35,11 +35,11 @@ afterEach(() => {
 });
 
 const isContained = (await ownIdentity()) === null;
-/** The name of the claim of a process. */
+/** The name of the claim that each process holds. */
 const claimNames = new Map<ChildProcess, string>();
 const claimOf = (child: ChildProcess): string => claimNames.get(child) as string;
 
-/** A process that has begun. */
+/** Starts a child process and waits until it has started. */
 async function begun(script: string): Promise<ChildProcess> {
   const child = spawn(process.execPath, ["-e", script, directory], { stdio: ["ignore", "pipe", "inherit"] });
   children.push(child);
@@ -47,7 +47,7 @@ async function begun(script: string): Promise<ChildProcess> {
   return child;
 }
 
-/** A process that holds the directory as one in a container does. */
+/** Starts a process that claims the directory as it would in a container. */
 async function listening(): Promise<ChildProcess> {
   const child = await begun(
     `require("net").createServer().listen(process.argv[1] + "/claim-" + process.pid + "-0", () => console.log())`,
@@ -56,7 +56,7 @@ async function listening(): Promise<ChildProcess> {
   return child;
 }
 
-/** A process that holds the directory as one outside containers does. */
+/** Starts a process that claims the directory as it would outside a container. */
 async function running(): Promise<ChildProcess> {
   const child = await begun("console.log(); setInterval(() => {}, 1000)");
   const number = statSync(directory, { bigint: true }).ino.toString(36);
@@ -78,7 +78,7 @@ describe.each(ways)("$where", ({ where, holder }) => {
 
   test("a directory has one holder at a time", async () => {
     const first = await claim(directory);
-    const sentence = `the journal in ${directory} is in use by process ${process.pid}: a directory has one writer, so stop that process or name another directory`;
+    const sentence = `the journal in ${directory} is in use by process ${process.pid}: a directory can have only one writer, so stop that process or use another directory`;
     await expect(claim(directory)).rejects.toThrow(sentence);
     await expect(claim(directory)).rejects.toThrow(EnvironmentError);
     await first.release();
@@ -86,19 +86,19 @@ describe.each(ways)("$where", ({ where, holder }) => {
     await (await claim(directory)).release();
   });
 
-  test("another process holds it as long as it lives, also while it is paused", async () => {
+  test("another process holds it as long as it lives, even while paused", async () => {
     const child = await holder();
     child.kill("SIGSTOP");
     await expect(claim(directory)).rejects.toThrow(`in use by process ${child.pid}`);
     expect(readdirSync(directory)).toEqual([claimOf(child)]);
   });
 
-  test("who only reads is told of its holder, and leaves it as it is", async () => {
+  test("a reader learns of the holder, and leaves the claim alone", async () => {
     await requireUnclaimed(directory);
     await requireUnclaimed(join(directory, "none"));
     const child = await holder();
     await expect(requireUnclaimed(directory)).rejects.toThrow(
-      `the journal in ${directory} is in use by process ${child.pid}: a directory has one writer`,
+      `the journal in ${directory} is in use by process ${child.pid}: a directory can have only one writer`,
     );
     child.kill("SIGKILL");
     await once(child, "exit");
@@ -106,7 +106,7 @@ describe.each(ways)("$where", ({ where, holder }) => {
     expect(readdirSync(directory)).toEqual([claimOf(child)]);
   });
 
-  test("what a killed process has left is cleared away", async () => {
+  test("removes the claim of a killed process", async () => {
     const child = await holder();
     child.kill("SIGKILL");
     await once(child, "exit");
@@ -116,7 +116,7 @@ describe.each(ways)("$where", ({ where, holder }) => {
     await taken.release();
   });
 
-  test("what a dead process left is cleared away without a look at it, by which Node would lose sight of links: nodejs/node#51142", async () => {
+  test("removes a dead claim without a stat call, which would make Node stop following links: nodejs/node#51142", async () => {
     const child = await holder();
     child.kill("SIGKILL");
     await once(child, "exit");
@@ -124,7 +124,7 @@ describe.each(ways)("$where", ({ where, holder }) => {
     writeFileSync(real, "");
     symlinkSync(real, link);
     const { resolve } = createRequire(import.meta.url);
-    const known = resolve(real); // From here on Node knows the folders.
+    const known = resolve(real); // From here on, Node has cached the folders.
     const own = await claim(directory);
     expect(resolve(link)).toBe(known);
     await own.release();
@@ -132,7 +132,7 @@ describe.each(ways)("$where", ({ where, holder }) => {
 });
 
 test.runIf(!isContained)(
-  "the folder of a running process has regular files only, and can be copied; the copy is nobody's",
+  "the folder of a running process has only regular files and can be copied; the copy is unclaimed",
   async () => {
     const held = await claim(directory);
     for (const name of readdirSync(directory)) expect(lstatSync(join(directory, name)).isFile()).toBe(true);
@@ -152,7 +152,7 @@ test.runIf(!isContained)(
   },
 );
 
-test("of many who come at once, beside what the dead have left, never two hold it", { tags: ["long"] }, async () => {
+test("among many simultaneous processes and dead claims, never two hold it", { tags: ["long"] }, async () => {
   for (let round = 0; round < 5; round++) {
     const dead = await ways[round % ways.length]?.holder();
     dead?.kill("SIGKILL");
@@ -165,7 +165,7 @@ test("of many who come at once, beside what the dead have left, never two hold i
   }
 });
 
-test.runIf(process.platform === "linux")("a path may be longer than the address of a socket", async () => {
+test.runIf(process.platform === "linux")("a path may be longer than a socket address", async () => {
   directory = join(directory, "long".repeat(40));
   mkdirSync(directory, { recursive: true });
   const held = await claim(directory);

@@ -1,16 +1,20 @@
 /**
- * One writer per directory. A claim is an empty file in it whose name identifies a process: its pid, when that process began,
- * and the boot of its machine, as well as the directory, of which there may be copies. The kernel says whether this very process still runs. So a claim that a killed process has left is
- * known for what it is, the pid of a later process is not mistaken for it, and a process that is only paused is not taken for dead.
+ * Ensures that only one process writes to a directory. A claim is an empty file in the directory. Its name identifies a
+ * process by its pid, its start time and its machine's boot, and also identifies the directory, because directories can
+ * be copied. The kernel knows whether exactly this process is still running. As a result, a claim left behind by a
+ * killed process is recognized as stale, a later process with the same pid is not mistaken for the claimant, and a
+ * paused process is not considered dead.
  *
- * Pids mean nothing in another PID namespace. In a container, therefore, a claim is a Unix socket on which its process listens: the
- * kernel says to any process that connects whether it is alive. A process in a container cannot check a claim that a process outside
- * has made, and does not take the directory from it. (Two machines that mount the same directory are not kept apart.)
+ * Pids are meaningless in another PID namespace. In a container, a claim is therefore a Unix socket that its process
+ * listens on. Through the kernel, any process that connects can see whether the claimant is alive. A process in a
+ * container cannot check a claim made outside it, and does not take the directory from the claimant. (Nothing prevents
+ * two machines that mount the same directory from both writing to it.)
  *
- * Nobody removes another's claim in order to take it: everybody announces a claim under a name of its own, then looks at
- * all others, and gives up if one of them is alive. Of two processes the one that looks last has been announced to, and
- * sees the other; so there are never two writers, though both may give up and try again. Only who holds the directory
- * clears away what the dead have left; a process that finds its own claim cleared away, before it was complete, starts again.
+ * A process never removes another claim in order to take the directory. Each process announces a claim under its own
+ * name, then checks all the others, and gives up if the process behind one of them is alive. Of two processes, the one
+ * that checks last sees the other's claim, so there are never two writers, although both may give up and retry. Only
+ * the process that holds the directory removes the claims of dead processes. If a process finds that its own claim was
+ * removed before it was complete, it starts over.
  */
 import { randomBytes } from "node:crypto";
 import { access, type FileHandle, lstat, open, readdir, unlink, writeFile } from "node:fs/promises";
@@ -20,19 +24,26 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError } from "../../core/errors.ts";
 import { ownIdentity, runs } from "./process-identity.ts";
 
+/** A claim on a directory that this process may write to. */
 export interface Claim {
   release(): Promise<void>;
 }
 
 const PREFIX = "claim-";
-/** Longer paths do not fit the address of a socket, and are cut off without a word. */
+/** The maximum length of a socket's path. Longer paths do not fit into a socket address and are silently truncated. */
 const MAX_SOCKET_PATH = 100;
 const ATTEMPTS = 6;
 const PAUSE_MS = 25;
-/** A listening process accepts in the kernel, even while it is paused. */
+/**
+ * The timeout for a connection. The kernel accepts connections on behalf of a listening process even while the process
+ * is paused.
+ */
 const CONNECT_WITHIN_MS = 1_000;
 
-/** @throws EnvironmentError if another process holds the directory. */
+/**
+ * Takes the directory.
+ * @throws EnvironmentError if another process holds it
+ */
 export async function claim(directory: string): Promise<Claim> {
   const folder = await open(directory, "r");
   try {
@@ -49,8 +60,9 @@ export async function claim(directory: string): Promise<Claim> {
 }
 
 /**
- * For who reads a directory and writes nothing there. Who comes to hold it later is not seen.
- * @throws EnvironmentError if a process holds it; nothing of one that cannot be read.
+ * Checks that no process holds the directory. Meant for readers that write nothing to it. If a process takes it later,
+ * this goes unnoticed.
+ * @throws EnvironmentError if a process holds it. Does not throw if the directory cannot be read.
  */
 export async function requireUnclaimed(directory: string): Promise<void> {
   const folder = await open(directory, "r").catch(() => null);
@@ -66,13 +78,13 @@ export async function requireUnclaimed(directory: string): Promise<void> {
 const announcedIn = async (directory: string): Promise<string[]> =>
   (await readdir(directory)).filter((each) => each.startsWith(PREFIX));
 
-/** The first whose process is alive. */
+/** Returns the name of the first claim whose process is alive. */
 async function holderAmong(directory: string, folder: FileHandle, names: readonly string[]) {
   const alive = await Promise.all(names.map((each) => isHeld(directory, folder, each)));
   return names.find((_, i) => alive[i]);
 }
 
-/** Tells a directory from copies of it, in which there is a copy of the claim. */
+/** Returns a number that distinguishes a directory from its copies, which also contain copies of the claim. */
 const numberOf = async (folder: FileHandle): Promise<string> => (await folder.stat({ bigint: true })).ino.toString(36);
 
 async function isHeld(directory: string, folder: FileHandle, name: string): Promise<boolean> {
@@ -85,7 +97,7 @@ async function isHeld(directory: string, folder: FileHandle, name: string): Prom
   return isSocket && isListening(socketPath(directory, folder, name));
 }
 
-/** Returns the claim, or the name of the one that is in its way. */
+/** Returns the claim, or the name of the claim that prevents it. */
 async function attemptClaim(directory: string, folder: FileHandle): Promise<Claim | string> {
   const { name, withdraw } = await announce(directory, folder);
   const release = async (): Promise<void> => {
@@ -103,7 +115,7 @@ async function attemptClaim(directory: string, folder: FileHandle): Promise<Clai
     () => true,
   );
   if (rival === undefined && !isClearedAway) {
-    // What stays takes no room, and is dead to the next one as well.
+    // A leftover claim takes up no space, and the next process will also recognize it as stale.
     await Promise.all(others.map((other) => cleared(join(directory, other)).catch(() => {})));
     return { release };
   }
@@ -126,11 +138,14 @@ async function announce(directory: string, folder: FileHandle): Promise<Announce
   }
   const name = `${PREFIX}${process.pid}-${random}`;
   const server = await listen(socketPath(directory, folder, name));
-  // Closing it removes the socket.
+  // Closing the server removes the socket.
   return { name, withdraw: () => new Promise<void>((resolve) => server.close(() => resolve())) };
 }
 
-/** Not with `rm`, which looks at the socket first: modules that are loaded then may be another copy, as links are not followed (nodejs/node#51142). */
+/**
+ * Removes a claim. Does not use `rm`, which first inspects the socket: after that, Node no longer follows symbolic
+ * links, so modules loaded later may be loaded a second time (nodejs/node#51142).
+ */
 async function cleared(claimOfDead: string): Promise<void> {
   try {
     await unlink(claimOfDead);
@@ -139,14 +154,17 @@ async function cleared(claimOfDead: string): Promise<void> {
   }
 }
 
-/** Where a long path has no room, Linux knows the open folder by a short one. */
+/**
+ * Returns a path for the socket. A long path would not fit into the address, but on Linux the open folder also has a
+ * short path.
+ */
 function socketPath(directory: string, folder: FileHandle, name: string): string {
   const path = join(directory, name);
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return path;
   if (process.platform === "linux") return `/proc/self/fd/${folder.fd}/${name}`;
   throw new EnvironmentError(
     "journal-path",
-    `expected the path of the journal's directory to be shorter, since a socket in it has to have at most ${MAX_SOCKET_PATH} bytes, got ${directory}`,
+    `expected a shorter path for the journal directory, because the path of a socket in it can have at most ${MAX_SOCKET_PATH} bytes, got ${directory}`,
   );
 }
 
@@ -156,7 +174,7 @@ function listen(path: string): Promise<Server> {
     server.once("error", reject);
     server.listen(path, () => {
       server.off("error", reject);
-      server.on("error", () => {}); // A visitor that cannot be taken has seen enough.
+      server.on("error", () => {}); // Harmless: being able to connect already shows that this process is alive.
       server.unref();
       resolve(server);
     });
@@ -180,6 +198,6 @@ function inUse(directory: string, rival: string): EnvironmentError {
   const pid = rival.slice(PREFIX.length).split("-")[0];
   return new EnvironmentError(
     "journal-in-use",
-    `the journal in ${directory} is in use by process ${pid}: a directory has one writer, so stop that process or name another directory`,
+    `the journal in ${directory} is in use by process ${pid}: a directory can have only one writer, so stop that process or use another directory`,
   );
 }

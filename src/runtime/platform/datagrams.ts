@@ -1,8 +1,9 @@
-/** IP multicast. A group has two sockets: one that hears what is sent to it, one that sends. */
+/** IP multicast. Each group uses two sockets, one for receiving and one for sending. */
 import { createSocket, type Socket } from "node:dgram";
 import { networkInterfaces } from "node:os";
 import type { DatagramGroup, DatagramListener, DatagramSockets, Datagrams } from "./platform.ts";
 
+/** This machine's multicast sockets. */
 export const datagrams: Datagrams = {
   interfaces: () =>
     Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) =>
@@ -11,7 +12,10 @@ export const datagrams: Datagrams = {
   open: openSockets,
 };
 
-/** Asked for; the system may give less (Linux: `net.core.rmem_max`). What does not fit is lost and has to be repaired. */
+/**
+ * The requested buffer size. The system may grant less (Linux: `net.core.rmem_max`). Datagrams that do not fit are lost
+ * and must be resent.
+ */
 const BUFFER_BYTES = 4 * 1024 * 1024;
 
 async function openSockets(place: DatagramGroup, listener: DatagramListener): Promise<DatagramSockets> {
@@ -22,13 +26,14 @@ async function openSockets(place: DatagramGroup, listener: DatagramListener): Pr
     mouth.close();
   };
   try {
-    // Bound to the group's address it hears this group only; Windows binds to own addresses alone.
+    // A socket bound to the group's address receives only datagrams for this group. Windows can bind only to local
+    // addresses.
     await bound(ear, place.port, process.platform === "win32" ? "0.0.0.0" : place.group);
     ear.addMembership(place.group, place.interface);
     await bound(mouth, 0, "0.0.0.0");
     mouth.setMulticastInterface(place.interface);
     mouth.setMulticastTTL(place.ttl);
-    mouth.setMulticastLoopback(true); // Other members may be on this machine.
+    mouth.setMulticastLoopback(true); // Other members may run on this machine.
     await connected(mouth, place);
   } catch (error) {
     close();
@@ -52,7 +57,7 @@ function bound(socket: Socket, port: number, address: string): Promise<void> {
   });
 }
 
-/** A connected socket looks up nothing each time it sends. */
+/** Connects the sending socket, which avoids an address lookup for each send. */
 function connected(socket: Socket, { port, group }: DatagramGroup): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.connect(port, group, (error?: Error) => (error ? reject(error) : resolve()));

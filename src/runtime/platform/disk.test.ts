@@ -1,4 +1,4 @@
-/** A disk that refuses optional operations. */
+/** Checks a disk that does not support the optional operations. */
 import { constants, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -27,7 +27,7 @@ afterEach(async () => {
   rmSync(path, { recursive: true, force: true });
 });
 
-/** From now on folders cannot be synced. */
+/** Makes syncing folders fail from now on. */
 function refuseFolderSync(code: string): void {
   vi.mocked(open).mockImplementation(async (...words) => {
     const handle: FileHandle = await real(...words);
@@ -70,7 +70,7 @@ describe("a rename", () => {
   });
 });
 
-/** Notes which files and folders are synced. */
+/** Records which files and folders are synced. */
 function noted(): string[] {
   const synced: string[] = [];
   vi.mocked(open).mockImplementation(async (...words) => {
@@ -87,7 +87,7 @@ function noted(): string[] {
   return synced;
 }
 
-test("new folders are durable as soon as they are made", async () => {
+test("new folders are durable as soon as they exist", async () => {
   const synced = noted();
   await disk.makeFolder(join(path, "a", "b"));
   expect(synced).toEqual([`sync ${join(path, "a")}`, `sync ${path}`]);
@@ -96,7 +96,7 @@ test("new folders are durable as soon as they are made", async () => {
 });
 
 describe("a durable write", () => {
-  test.runIf(process.platform === "linux")("goes to a handle on which each write is synced", async () => {
+  test.runIf(process.platform === "linux")("uses a handle on which each write is synced", async () => {
     const other = join(path, "durable");
     vi.mocked(open).mockImplementation((...words) =>
       typeof words[1] === "number" ? real(other, words[1] | constants.O_CREAT) : real(...words),

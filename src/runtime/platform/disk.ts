@@ -1,16 +1,17 @@
-/** The file system, as a journal uses it. */
+/** The file system, as used by a journal. */
 import { constants, readFileSync, readSync, write } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { claim } from "./claim.ts";
 import type { Disk, DiskFile, Folder } from "./platform.ts";
 
+/** This machine's disks. */
 export const disk: Disk = {
   async makeFolder(folder) {
     const path = resolve(folder);
     const first = await mkdir(path, { recursive: true });
-    if (first === undefined) return; // It was there.
-    // A new folder is there after a power cut once the one around it is durable.
+    if (first === undefined) return; // The folder already existed.
+    // A new folder survives a power failure only if its parent is durable.
     for (let made = path; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
   },
   async claim(path) {
@@ -38,8 +39,9 @@ function nullIfMissing(error: NodeJS.ErrnoException): null {
 }
 
 /**
- * A second way to the same file, on which each write is durable as it returns, as after `fdatasync`: one turn of a thread of Node's
- * pool in place of two. Null if a system means less by it than `fdatasync` does, or if the file cannot be opened twice.
+ * Opens a second handle to the same file. Writes through it are durable when they return, as after `fdatasync`. This
+ * takes one round trip to Node's thread pool instead of two. Returns null if such a write guarantees less than
+ * `fdatasync` on this system, or if the file cannot be opened twice.
  */
 const durably = (path: string): Promise<FileHandle | null> =>
   process.platform === "linux"
@@ -77,7 +79,7 @@ const fileOf = (handle: FileHandle, synced: FileHandle | null): DiskFile => ({
   },
 });
 
-/** With a callback: what a promise of Node's costs here is more than the call itself. */
+/** Writes with a callback, because Node's promise API would cost more than the write itself. */
 const writeAll = ({ fd }: FileHandle, bytes: Buffer, at: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const writeFrom = (from: number): void =>
@@ -89,7 +91,7 @@ const writeAll = ({ fd }: FileHandle, bytes: Buffer, at: number): Promise<void> 
     writeFrom(0);
   });
 
-/** What file systems answer that cannot sync a folder. A rename is as durable there as the file system makes it. */
+/** Errors from file systems that cannot sync a folder. There, a rename is as durable as the file system makes it. */
 const UNSUPPORTED = ["EINVAL", "EBADF", "ENOTSUP", "ENOSYS"];
 
 async function syncFolder(path: string): Promise<void> {

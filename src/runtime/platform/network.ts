@@ -1,12 +1,14 @@
-/** TCP streams, or TLS on top of them: then both ends prove with a certificate who they are. */
+/** TCP streams, optionally with mutual TLS, for which both ends present a certificate. */
 import { createServer, connect as dialTcp, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, connect as dialTls, Server as TlsServer } from "node:tls";
 import { UsageError } from "../../core/errors.ts";
 import type { Listener, ListenerOptions, Network, TlsMaterial } from "./platform.ts";
 
-const LEAST_TLS = { minVersion: "TLSv1.3", rejectUnauthorized: true } as const; // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+// This overrides NODE_TLS_REJECT_UNAUTHORIZED.
+const LEAST_TLS = { minVersion: "TLSv1.3", rejectUnauthorized: true } as const;
 const BACKLOG = 511;
 
+/** This machine's TCP network. */
 export const network: Network = {
   dial({ host, port }, tls, onReady) {
     if (tls === null) return dialTcp({ host, port, noDelay: true }).once("connect", onReady);
@@ -63,20 +65,21 @@ function tlsServer(tls: TlsMaterial, { handshakeTimeoutMs, onMade, onReady, onTl
   });
   server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
     const { authorizationError } = socket;
-    // A caller that has hung up was not refused; one that we turned out ourselves has been counted.
+    // A caller that disconnected was not refused, and a connection that this process closed has already been counted.
     const isGone = error.code === "ECONNRESET" && !authorizationError;
     if (!isGone) onTlsRefused(socket, String(authorizationError ?? error.message));
-    socket.destroy(); // Node leaves one open that has only been too slow.
+    socket.destroy(); // Node does not close the connection when a handshake times out.
   });
   return server;
 }
 
-/** @throws UsageError where OpenSSL refuses them */
+/** @throws UsageError if OpenSSL rejects the certificates */
 function fitting<T>(use: () => T): T {
   try {
     return use();
   } catch (error) {
-    const expected = "expected the certificate, its key and the authority's certificate to be PEM that fits together";
+    const expected =
+      "expected the certificate, its key and the authority's certificate to be valid PEM, and the key to match the certificate";
     throw new UsageError("bad-certificate", `${expected}: ${(error as Error).message}`);
   }
 }

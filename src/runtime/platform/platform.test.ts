@@ -1,11 +1,11 @@
-/** What `platform.ts` says, of the real platform and of the simulated one. */
+/** Checks the contract of `platform.ts` on both the real and the simulated platform. */
 import { describe, expect, test } from "vitest";
 import { type Ground, grounds } from "../../../test/platform/ground.ts";
 import type { Listener, ListenerOptions, Platform, Stream } from "./platform.ts";
 
 const text = (words: string): Buffer => Buffer.from(words);
 
-/** What a stream tells, in order; and whether it told anything while one of its methods ran. */
+/** Records a stream's events in order, and whether any of them occurred while one of its methods was running. */
 function watched(stream: Stream) {
   const told: string[] = [];
   let [isCalled, isEarly] = [false, false];
@@ -39,7 +39,7 @@ function watched(stream: Stream) {
 }
 type Watched = ReturnType<typeof watched>;
 
-/** Node 1 listens, and keeps what it accepts. */
+/** Makes node 1 listen, and collects the accepted streams. */
 async function listening({ platforms, addresses, closing }: Ground, options: Partial<ListenerOptions> = {}) {
   const accepted: Watched[] = [];
   const dropped: unknown[] = [];
@@ -84,7 +84,7 @@ async function connected(ground: Ground) {
 describe.each(grounds)("the $name platform", ({ on }) => {
   describe("time", () => {
     test(
-      "goes forwards, and its three clocks agree",
+      "moves forward, and its three clocks agree",
       on(async ({ platforms, sleep }) => {
         const { clock } = platforms[0];
         const [began, wall] = [clock.now(), clock.wall()];
@@ -99,7 +99,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "timers run once, in the order in which they are due, and not before, but for what Node rounds",
+      "timers fire once, in order of their due times, not early except for Node's rounding",
       on(async ({ platforms, until }) => {
         const { clock, timers } = platforms[0];
         const began = clock.now();
@@ -118,7 +118,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "one runs again and again until it is cancelled, by itself too",
+      "an interval repeats until it is cancelled, also from within",
       on(async ({ platforms, until, sleep }) => {
         const { timers } = platforms[0];
         let times = 0;
@@ -133,7 +133,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "what is cancelled does not run; nothing and what has run may be cancelled, too",
+      "a cancelled timer does not fire; null and expired timers may be cancelled",
       on(async ({ platforms, until, sleep }) => {
         const { timers } = platforms[0];
         const ran: string[] = [];
@@ -154,11 +154,11 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "soon is after promises, and before what takes time",
+      "`soon` runs after promises, and before timers",
       on(async ({ platforms, until }) => {
         const { timers } = platforms[0];
         const ran: string[] = [];
-        const later = timers.after(60_000, () => ran.push("later")); // Never due, however busy the machine is.
+        const later = timers.after(60_000, () => ran.push("later")); // This is never due, even on a busy machine.
         timers.soon(() => ran.push("first"));
         timers.soon(() => ran.push("second"));
         await Promise.resolve().then(() => ran.push("promise"));
@@ -169,7 +169,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
   });
 
   test(
-    "chance is within its bounds, and names are nobody else's",
+    "random numbers are within bounds, and names are unique",
     on(({ platforms }) => {
       const { random } = platforms[0];
       const draws = Array.from({ length: 200 }, () => [
@@ -191,7 +191,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
 
   describe("a stream", () => {
     test(
-      "carries bytes in order in both directions, as they were when they were written",
+      "carries bytes in order in both directions, with their content at the time of the write",
       on(async (ground) => {
         const { stream, near, far } = await connected(ground);
         let sent = "";
@@ -206,7 +206,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "says nothing while one of its methods is called",
+      "emits nothing while one of its methods is running",
       on(async (ground) => {
         const { stream, near, far } = await connected(ground);
         near.during(() => void stream.write(text("hello")));
@@ -219,7 +219,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "where nobody listens is refused, and never ready",
+      "to a port without a listener is refused, and never ready",
       on(async (ground) => {
         const { told, state, stream } = dialled(ground);
         expect([told, stream.writable]).toEqual([[], true]);
@@ -229,7 +229,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "is known by where its other end is",
+      "is identified by the address of its other end",
       on(async (ground) => {
         const { accepted } = await listening(ground);
         for (let i = 0; i < 3; i++) dialled(ground);
@@ -266,7 +266,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "asks for patience, and says when it may be written to again; nothing is lost",
+      "signals backpressure and when to write again; nothing is lost",
       on(async (ground) => {
         const { stream, near, far } = await connected(ground);
         const block = Buffer.alloc(64 * 1024, "x");
@@ -282,7 +282,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
 
   describe("a listener", () => {
     test(
-      "meets each stream before it may be read, without names if there is no TLS",
+      "sees each stream before it can be read, without names unless TLS is on",
       on(async (ground) => {
         const seen: unknown[] = [];
         await listening(ground, {
@@ -295,7 +295,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "takes as many streams as it may, and drops the others",
+      "accepts up to its limit of streams, and drops the others",
       on(async (ground) => {
         const { accepted, dropped } = await listening(ground, { maxStreams: 2 });
         const calls = [dialled(ground), dialled(ground), dialled(ground)];
@@ -305,7 +305,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "has an address that is its own; one that was closed is free again",
+      "has its own address, which is free again after closing",
       on(async (ground) => {
         const { listener } = await listening(ground);
         await expect(listening(ground)).rejects.toMatchObject({ code: "EADDRINUSE" });
@@ -315,7 +315,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "is closed once all its streams are, and refuses others at once",
+      "is closed once all its streams are, and refuses others immediately",
       on(async (ground) => {
         const { accepted, listener } = await listening(ground);
         dialled(ground);
@@ -333,7 +333,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "that was never opened closes, too",
+      "that was never opened can be closed",
       on(({ platforms }) => {
         const none = (): void => {};
         const quiet = { onMade: none, onReady: none, onDropped: none, onTlsRefused: none, onError: none };
@@ -346,7 +346,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
   describe("a folder", () => {
     const claimed = async ({ folder, closing }: Ground, { disk }: Platform) => {
       await disk.makeFolder(folder);
-      await disk.makeFolder(folder); // It may be there.
+      await disk.makeFolder(folder); // The folder may already exist.
       const held = await disk.claim(folder);
       let isReleased = false;
       const release = async (): Promise<void> => {
@@ -358,7 +358,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     };
 
     test(
-      "has one writer, and another after that has gone",
+      "has one writer, and another after that has released it",
       on(async (ground) => {
         const [first, second] = ground.platforms;
         const held = await claimed(ground, first);
@@ -372,7 +372,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "creates files in place of others, renames one in place of another, and removes what is there or not",
+      "creates, replaces, renames and removes files, whether they exist or not",
       on(async (ground) => {
         const folder = await claimed(ground, ground.platforms[0]);
         expect(await folder.open("a")).toBeNull();
@@ -399,7 +399,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
     );
 
     test(
-      "has files that are read and written anywhere, and cut",
+      "has files that can be read and written at any offset, and truncated",
       on(async (ground) => {
         const folder = await claimed(ground, ground.platforms[0]);
         const file = await folder.create("file");

@@ -1,177 +1,243 @@
 /**
- * What a member takes from its surroundings: time, timers, chance, network and disk. Nothing above reads a clock, a disk or a
- * socket by itself, so a member runs unchanged on a real platform (`real.ts`) and on a simulated one.
+ * A member's environment: time, timers, randomness, network and disk. No code above this level accesses a clock, disk
+ * or socket directly, so a member runs unchanged on the real platform (`real.ts`) and on a simulated one.
  */
 import type { HostPort } from "../host-port.ts";
 
+/** A member's environment. */
 export interface Platform {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random: Random;
   readonly network: Network;
   readonly disk: Disk;
-  /** Null where there is no IP multicast. */
+  /** IP multicast. Null if the platform does not support it. */
   readonly datagrams: Datagrams | null;
 }
 
-/** All in milliseconds. */
+/** The clocks. All times are in milliseconds. */
 export interface Clock {
-  /** Time that only goes forwards, in fractions. It stands still while the machine sleeps. */
+  /**
+   * Returns the time of a monotonic clock in milliseconds, with a fractional part. The clock stops while the machine
+   * sleeps.
+   */
   now(): number;
-  /** Since 1970, in whole milliseconds. It goes on while the machine sleeps, and may be set. */
+  /**
+   * Returns the milliseconds since 1970 as an integer. The clock keeps running while the machine sleeps, and can be
+   * set.
+   */
   wall(): number;
-  /** Since 1970, in fractions: what trace entries of different processes are put in order by. */
+  /**
+   * Returns the milliseconds since 1970, with a fractional part. Used to order trace entries from different processes.
+   */
   stamp(): number;
 }
 
+/** Timers on the monotonic clock. */
 export interface Timers {
-  /** Runs it once, `ms` from now or later, or up to 2 ms earlier: Node counts whole milliseconds. `ms` may be 0, negative or a fraction, and is at most `MAX_WAIT_MS`. */
+  /**
+   * Runs the callback once, after `ms`. It may run up to 2 ms early, since Node counts whole milliseconds. `ms` may be
+   * 0, negative or fractional, and must not exceed `MAX_WAIT_MS`.
+   */
   after(ms: number, run: () => void): Timer;
-  /** Runs it again and again. */
+  /** Runs the callback repeatedly. */
   every(ms: number, run: () => void): Timer;
-  /** Runs it after what is under way and what has arrived: `setImmediate`. */
+  /** Runs the callback after the current work and any input that has already arrived, like `setImmediate`. */
   soon(run: () => void): Timer;
-  /** Keeps it from running; null and a timer that has run out are no mistake. */
+  /** Cancels a timer. Does nothing for null or a timer that has expired. */
   cancel(timer: Timer | null): void;
 }
 
+/** A running timer. */
 export interface Timer {
-  /** Lets the process end although the timer has not run out. */
+  /** Lets the process exit while the timer is still running. */
   unref(): this;
 }
 
+/** Randomness that other processes cannot predict. */
 export interface Random {
-  /** 0 ≤ x < 1. */
+  /** Returns a number x with 0 ≤ x < 1. */
   fraction(): number;
-  /** A whole number from 0 to `below` − 1, with `below` < 2^48, that nobody can foresee. */
+  /** Returns an unpredictable integer from 0 to `below` − 1, with `below` < 2^48. */
   natural(below: number): number;
-  /** A name that nobody else has: at most 36 letters, digits and hyphens. */
+  /** Returns a globally unique name of at most 36 letters, digits and hyphens. */
   name(): string;
 }
 
-// Network.
+// Network
 
+/** Streams to and from other processes. */
 export interface Network {
-  /** Takes nothing before it is opened. @throws UsageError for certificates that cannot be. */
+  /**
+   * Creates a listener, which accepts no connections until it is opened.
+   * @throws UsageError if the certificates are invalid
+   */
   listener(options: ListenerOptions): Listener;
-  /** Begins to connect. `onReady`: it may be written to now. It is told of failures by "error" and "close", and never before it returns. */
+  /**
+   * Starts connecting. `onReady` is called when the stream can be written to. Failures are reported as "error" and
+   * "close" events, never before this method returns.
+   */
   dial(address: HostPort, tls: DialTls | null, onReady: () => void): Stream;
 }
 
-/** PEM texts. The certificate must carry the DNS name `node-<id>` and be signed by `ca`. */
+/** PEM data. The certificate must contain the DNS name `node-<id>` and be signed by `ca`. */
 export interface TlsMaterial {
   readonly ca: string;
   readonly cert: string;
   readonly key: string;
 }
 
+/** The certificates of a dialer. */
 export interface DialTls extends TlsMaterial {
-  /** The DNS name that the other end's certificate must carry. */
+  /** The DNS name that the other end's certificate must contain. */
   readonly name: string;
 }
 
 export interface ListenerOptions {
   readonly tls: TlsMaterial | null;
-  /** How long TLS may take to be agreed on. */
+  /** The time limit for a TLS handshake. */
   readonly handshakeTimeoutMs: number;
-  /** So many streams may be open at once: others are closed, and `onDropped` is told from where. */
+  /**
+   * The maximum number of open streams. Any further streams are closed, and `onDropped` is called with their address.
+   */
   readonly maxStreams: number;
-  /** A stream has been made; with TLS nothing can be read from it yet. */
+  /** Called when a stream is connected. With TLS, it cannot be read yet. */
   onMade(stream: Stream): void;
-  /** A stream may be read: the one that was made, or with TLS another in its place, which has the DNS names of the other end's certificate. */
+  /**
+   * Called when a stream can be read. With TLS, this is not the stream passed to `onMade`, and `names` contains the DNS
+   * names in the other end's certificate.
+   */
   onReady(stream: Stream, names: readonly string[] | null): void;
   onDropped(from: string | undefined): void;
-  /** No TLS was agreed on. */
+  /** Called when a TLS handshake fails. */
   onTlsRefused(stream: Stream, why: string): void;
-  /** A stream could not be taken. */
+  /** Called when a stream could not be accepted. */
   onError(error: Error): void;
 }
 
+/** Accepts streams at an address. */
 export interface Listener {
-  /** @throws an error with the system's `code`, such as EADDRINUSE. */
+  /**
+   * Starts listening.
+   * @throws an error with the system's `code`, such as EADDRINUSE
+   */
   open(address: HostPort): Promise<void>;
-  /** Streams from now on are proved with these; those that are open stay. @throws UsageError for certificates that cannot be. */
+  /**
+   * Uses these certificates for new streams. Open streams stay open.
+   * @throws UsageError if the certificates are invalid
+   */
   renew(tls: TlsMaterial): void;
-  /** Takes no more streams; resolves once all have been closed. Also of one that is not open. */
+  /**
+   * Stops accepting streams, and resolves once all streams are closed. May be called even if the listener is not open.
+   */
   close(): Promise<void>;
 }
 
 /**
- * Bytes in order in both directions, as `net.Socket` has them, which is the real platform's. Its listeners are never called while
- * one of its methods is.
+ * A bidirectional, ordered byte stream, like `net.Socket`, which the real platform uses. Its listeners are never called
+ * from within one of its methods.
  */
 export interface Stream {
-  /** Returns false if it would be better to wait for "drain". The bytes must not be changed after it. */
+  /**
+   * Writes bytes, which must not be modified afterwards. Returns false if the caller should wait for "drain" before
+   * writing more.
+   */
   write(bytes: Buffer): boolean;
-  /** Writes these last bytes, then closes this direction; the other one is read to its end. */
+  /** Writes these final bytes, then closes this direction. The other direction can still be read to its end. */
   end(bytes: Buffer): unknown;
-  /** Closes both directions at once; what has not left is lost. The other end hears of it as "close", or as the error ECONNRESET and "close". */
+  /**
+   * Closes both directions immediately. Unsent bytes are lost. The other end gets either "close", or the error
+   * ECONNRESET and then "close".
+   */
   destroy(): unknown;
-  /** Neither ended nor destroyed nor broken. True while it connects. */
+  /**
+   * Whether the stream can be written to. False once it has ended, been destroyed or broken. True while it is
+   * connecting.
+   */
   readonly writable: boolean;
-  /** Whether a write has returned false and "drain" has not come yet. */
+  /** Whether a write has returned false and there has been no "drain" since. */
   readonly writableNeedDrain: boolean;
   readonly destroyed: boolean;
-  /** Where the other end is; the two together are of one stream alone. */
+  /** The address of the other end. The combination of address and port is unique among all streams. */
   readonly remoteAddress?: string | undefined;
   readonly remotePort?: number | undefined;
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
   on(event: "drain" | "close", listener: () => void): unknown;
-  /** With a `code`: ECONNREFUSED if nobody listens there. After it comes "close". */
+  /**
+   * Called with an error that has a `code`, such as ECONNREFUSED if no process is listening at the address. "close"
+   * follows.
+   */
   on(event: "error", listener: (error: NodeJS.ErrnoException) => void): unknown;
   once(event: "close", listener: () => void): unknown;
 }
 
-// Disk. What the system refuses is thrown as its error, with `code` and `syscall`.
+// Disk. Errors from the operating system are thrown unchanged, with `code` and `syscall`.
 
+/** Journal folders. */
 export interface Disk {
-  /** Makes the folder and those around it, durably, unless it is there. */
+  /** Creates the folder and its parents durably, unless they already exist. */
   makeFolder(path: string): Promise<void>;
-  /** Takes the folder, which has one writer. @throws EnvironmentError `journal-in-use` if another process has it. */
+  /**
+   * Locks the folder, so that only this process writes to it.
+   * @throws EnvironmentError `journal-in-use` if another process holds it
+   */
   claim(path: string): Promise<Folder>;
 }
 
-/** A folder that this process alone writes to. Files are named without a path. */
+/** A folder that only this process writes to. Files are identified by names without a path. */
 export interface Folder {
-  /** Opens a file to read and write; null if there is none. */
+  /** Opens a file for reading and writing. Returns null if it does not exist. */
   open(name: string): Promise<DiskFile | null>;
-  /** Begins an empty file, in place of one of this name. Durable with the file's first `sync`. */
+  /** Creates an empty file, replacing any existing file with that name. The file is durable after its first `sync`. */
   create(name: string): Promise<DiskFile>;
-  /** Gives a file another name, in place of what had that. All or nothing, and durable once it resolves. */
+  /**
+   * Renames a file, replacing any existing file with the new name. The rename is atomic, and durable once this
+   * resolves.
+   */
   rename(from: string, to: string): Promise<void>;
-  /** The names of its files. */
+  /** Returns the names of the files. */
   list(): Promise<string[]>;
-  /** Reads a whole file, at once. */
+  /** Reads a whole file synchronously. */
   read(name: string): Buffer;
-  /** Removes a file, if there is one. */
+  /** Removes a file if it exists. */
   remove(name: string): Promise<void>;
-  /** Lets others take the folder. */
+  /** Releases the folder, so that another process can take it. */
   release(): Promise<void>;
 }
 
+/** An open file. */
 export interface DiskFile {
   size(): Promise<number>;
   readAll(): Promise<Buffer>;
-  /** Fills `into` from this place of the file on, at once; returns how many bytes there were: fewer only at its end. */
+  /**
+   * Reads into `into` from this offset, synchronously. Returns the number of bytes read, which is less than the size of
+   * the buffer only at the end of the file.
+   */
   read(into: Buffer, at: number): number;
-  /** Writes all bytes. Until the next sync a crash may leave any part of them, or none. */
+  /** Writes all the bytes. Until the next sync, a crash may leave any part of them on the disk, or none. */
   write(bytes: Buffer, at: number): Promise<void>;
-  /** The same, and durable once it resolves: as `write` and then `datasync`, and cheaper where the system can. What was written before by `write` alone is not. */
+  /**
+   * Like `write` followed by `datasync`, but cheaper on some systems. Does not make earlier calls to `write` durable.
+   */
   writeDurably(bytes: Buffer, at: number): Promise<void>;
   truncate(length: number): Promise<void>;
-  /** Makes content and length durable: `fdatasync`. */
+  /** Makes content and length durable, like `fdatasync`. */
   datasync(): Promise<void>;
-  /** Makes all of it durable: `fsync`. */
+  /** Makes content and metadata durable, like `fsync`. */
   sync(): Promise<void>;
   close(): Promise<void>;
 }
 
-// IP multicast.
+// IP multicast
 
+/** Sends and receives IP multicast datagrams. */
 export interface Datagrams {
-  /** The IPv4 addresses of this machine. */
+  /** Returns the IPv4 addresses of this machine. */
   interfaces(): readonly { readonly name: string; readonly address: string }[];
-  /** @throws Error of the system if the port is taken by a program of another kind, or the interface has no multicast. */
+  /**
+   * @throws the system's Error if another program uses the port exclusively, or if the interface does not support
+   * multicast
+   */
   open(group: DatagramGroup, listener: DatagramListener): Promise<DatagramSockets>;
 }
 
@@ -179,17 +245,19 @@ export interface DatagramGroup {
   /** The multicast address. */
   readonly group: string;
   readonly port: number;
-  /** The IPv4 address of the interface that leads to the others. */
+  /** The IPv4 address of the interface through which the other members are reached. */
   readonly interface: string;
-  /** How many routers a datagram may pass. */
+  /** The maximum number of routers that a datagram may pass through. */
   readonly ttl: number;
 }
 
+/** A group's open sockets. */
 export interface DatagramSockets {
   send(datagram: Buffer): void;
   close(): void;
 }
 
+/** Receives events from the sockets. */
 export interface DatagramListener {
   onDatagram(datagram: Buffer, address: string): void;
   onUnsent(error: NodeJS.ErrnoException): void;

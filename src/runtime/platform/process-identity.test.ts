@@ -14,7 +14,7 @@ const own = await ownIdentity();
 describe.runIf(own !== null)("outside containers, a process", () => {
   const identity = own as string;
 
-  test("runs until it ends, whether it is paused or not", async () => {
+  test("runs until it ends, whether paused or not", async () => {
     const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
     const pid = child.pid as number;
     const childs = (await identityOf(pid)) as string;
@@ -27,7 +27,7 @@ describe.runIf(own !== null)("outside containers, a process", () => {
   });
 
   test.runIf(process.platform === "linux")(
-    "has no identity in a container, from which none is taken for dead unless the machine was booted since",
+    "has no identity in a container, and counts as dead there only after a reboot",
     async () => {
       const [began] = identity.split("-");
       vi.mocked(readlink).mockResolvedValue("pid:[4026532000]");
@@ -39,7 +39,7 @@ describe.runIf(own !== null)("outside containers, a process", () => {
     },
   );
 
-  test("is not another one that has its pid later, nor one of before the machine was booted", async () => {
+  test("is distinct from a later process with its pid, and from one before a reboot", async () => {
     const [began, boot] = identity.split("-");
     expect(await runs(process.pid, identity)).toBe(true);
     expect(await runs(process.pid, `${Number(began) - 100}-${boot}`)).toBe(false);
@@ -47,9 +47,9 @@ describe.runIf(own !== null)("outside containers, a process", () => {
   });
 
   test.runIf(process.platform === "linux")(
-    "does not run as soon as it has ended, though its parent has not noticed",
+    "does not run once it has ended, even if its parent has not reaped it",
     async () => {
-      // The shell becomes `sleep`, which never waits for the child that the shell has begun.
+      // The shell becomes `sleep`, which never reaps the shell's child, so the child becomes a zombie.
       const parent = spawn("sh", ["-c", "sleep 0.2 & echo $!; exec sleep 60"]);
       const [line] = (await once(parent.stdout, "data")) as [Buffer];
       const pid = Number(String(line));
@@ -62,9 +62,9 @@ describe.runIf(own !== null)("outside containers, a process", () => {
   );
 });
 
-test("`ps` says when a process began", async () => {
+test("`ps` reports when a process began", async () => {
   const found = await fromPs(process.pid);
-  if (found === null) return; // It is not everywhere.
+  if (found === null) return; // The tool is not installed everywhere.
   expect(found.isOver).toBe(false);
   const began = Date.now() / 1_000 - process.uptime();
   expect(Math.abs(found.began - began)).toBeLessThan(60);

@@ -1,32 +1,33 @@
 /**
- * Identifies a running process by when it began and by the boot of its machine: its pid alone may be another process's later. All of
- * it is for processes that see the same pids; in a PID namespace of its own, as in a container, there is no such identity.
+ * Identifies a running process by its start time and its machine's boot, because a pid can be reused. This works among
+ * processes that see the same pids. In a separate PID namespace, such as a container, processes have no such identity.
  */
 import { execFile } from "node:child_process";
 import { readFile, readlink } from "node:fs/promises";
 
-/** The PID namespace that a machine boots with has this number (PROC_PID_INIT_INO of Linux). */
+/** The number of the PID namespace that a machine boots with (PROC_PID_INIT_INO in Linux). */
 const FIRST_NAMESPACE = "pid:[4026531836]";
-/** `ps` rounds to seconds; Linux counts hundredths of seconds, and exactly. */
+/** The tolerance in hundredths of a second. `ps` rounds to seconds, while Linux counts in exact hundredths. */
 const TOLERANCE = 2;
 
 interface Process {
-  /** Since the machine's boot, or since 1970. */
+  /** The start time, measured from the machine's boot or from 1970. */
   readonly began: number;
-  /** Whether it has ended, and its parent has not noticed yet. */
+  /** Whether the process has ended but has not yet been reaped by its parent. */
   readonly isOver: boolean;
 }
 
-/** Null in a container, and if the system does not say. */
+/** Returns the identity of this process. Null in a container, or if the system does not provide an identity. */
 export const ownIdentity = (): Promise<string | null> => identityOf(process.pid);
 
+/** @returns the identity of a running process, or null if the process is not running or has no identity */
 export async function identityOf(pid: number): Promise<string | null> {
   if (!(await seesMachine())) return null;
   const [boot, found] = [await bootOf(), await processOf(pid)];
   return boot === null || found === null ? null : `${found.began}-${boot}`;
 }
 
-/** Whether this very process runs, paused or not. True if that cannot be found out. */
+/** Whether exactly this process is running, even if it is paused. True if this cannot be determined. */
 export async function runs(pid: number, identity: string): Promise<boolean> {
   const [began, boot] = identity.split("-");
   const present = await bootOf();
@@ -45,14 +46,14 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Names the boot of the machine; null if the system does not say. */
+/** Returns an identifier for the machine's boot, or null if the system does not provide one. */
 async function bootOf(): Promise<string | null> {
-  if (process.platform !== "linux") return "0"; // When a process began is the time of day there.
+  if (process.platform !== "linux") return "0"; // On other systems, start times are absolute.
   const id = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => null);
   return id?.slice(0, 8) ?? null;
 }
 
-/** Whether pids here are the machine's. */
+/** Whether this process sees the machine's own pids. */
 async function seesMachine(): Promise<boolean> {
   if (process.platform !== "linux") return true;
   return (await readlink("/proc/self/ns/pid").catch(() => null)) === FIRST_NAMESPACE;
@@ -61,15 +62,19 @@ async function seesMachine(): Promise<boolean> {
 const processOf = (pid: number): Promise<Process | null> =>
   process.platform === "linux" ? fromProc(pid) : fromPs(pid);
 
-/** By /proc/PID/stat: behind the name in parentheses come the state, as the 18th the number of threads, as the 20th the beginning. */
+/**
+ * Parses /proc/PID/stat. After the name in parentheses, field 1 is the state, field 18 the number of threads, and field
+ * 20 the start time.
+ */
 async function fromProc(pid: number): Promise<Process | null> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   if (text === null) return null;
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  // A killed process with a thread in a system call, such as a write, has not ended yet.
+  // A killed process that has a thread in a system call, such as a write, has not ended yet.
   return { began: Number(fields[19]), isOver: /[ZX]/.test(fields[0] ?? "") && Number(fields[17]) <= 1 };
 }
 
+/** Uses `ps` to find out when a process started and whether it has ended. */
 export function fromPs(pid: number): Promise<Process | null> {
   const env = { ...process.env, LC_ALL: "C", TZ: "UTC" };
   return new Promise((resolve) =>

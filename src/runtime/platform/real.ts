@@ -1,4 +1,4 @@
-/** The platform of a process: its clocks, its sockets, its disk. */
+/** The real platform: the clocks, sockets and disk of this process. */
 import { randomInt, randomUUID } from "node:crypto";
 import { datagrams } from "./datagrams.ts";
 import { disk } from "./disk.ts";
@@ -6,6 +6,7 @@ import { network } from "./network.ts";
 import type { Platform } from "./platform.ts";
 import { wallClock } from "./wall-clock.ts";
 
+/** The platform of every process outside tests. */
 export const realPlatform: Platform = {
   clock: {
     now: () => performance.now(),
@@ -17,7 +18,7 @@ export const realPlatform: Platform = {
     every: (ms, run) => setInterval(run, ms),
     soon: (run) => setImmediate(run),
     cancel(timer) {
-      // Whichever of the two it is: clearing the other kind does nothing, in this order.
+      // The timer is a timeout or an immediate. In this order, the call for the wrong kind has no effect.
       clearTimeout(timer as unknown as NodeJS.Timeout);
       clearImmediate(timer as unknown as NodeJS.Immediate);
     },

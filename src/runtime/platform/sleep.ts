@@ -1,6 +1,6 @@
 import type { Timers } from "./platform.ts";
 
-/** Resolves `ms` from now, or when `signal` is aborted. With `ref: false` it keeps no process alive. */
+/** Resolves after `ms`, or when `signal` is aborted. With `ref: false`, waiting does not keep the process alive. */
 export function sleep(
   timers: Timers,
   ms: number,

@@ -3,7 +3,7 @@ import { wallClock, wallClockFrom } from "./wall-clock.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** A clock on a machine whose true time is `time.now`; the process began to measure at a time of its own. */
+/** Creates a clock on a machine whose true time is `time.now`. The process started measuring at a different time. */
 function clockUnderTest(began = 5_000.7) {
   const time = { now: 1_000_000.4 };
   const now = wallClockFrom({ system: () => Math.floor(time.now), steady: () => time.now - began });
@@ -11,7 +11,7 @@ function clockUnderTest(began = 5_000.7) {
 }
 
 describe("the wall clock", () => {
-  test("is finer than the system tells, and two processes soon agree to a tenth of a millisecond", () => {
+  test("is finer than the system clock, and two processes soon agree to a tenth of a millisecond", () => {
     const early = clockUnderTest(123.456);
     const late = clockUnderTest(999_990.9);
     for (let step = 0; step < 200; step++) {
@@ -25,7 +25,7 @@ describe("the wall clock", () => {
     expect(Math.abs(early.now() - early.time.now)).toBeLessThan(0.1);
   });
 
-  test.each([-99, -1, 1, 60])("never goes back when the system's clock is corrected by %i ms", (correction) => {
+  test.each([-99, -1, 1, 60])("never goes back when the system clock is corrected by %i ms", (correction) => {
     const time = { system: 1_000_000, steady: 5_000 };
     const now = wallClockFrom({ system: () => time.system, steady: () => time.steady });
     const before = now();
@@ -34,7 +34,7 @@ describe("the wall clock", () => {
     expect(now()).toBeGreaterThanOrEqual(before);
   });
 
-  test.each([8 * HOUR_MS, -HOUR_MS, -150])("follows the system's clock when it is %i ms away, and goes on", (jump) => {
+  test.each([8 * HOUR_MS, -HOUR_MS, -150])("follows the system clock when it is %i ms away, and continues", (jump) => {
     const time = { system: 1_000_000, steady: 5_000 };
     const now = wallClockFrom({ system: () => time.system, steady: () => time.steady });
     now();
@@ -45,10 +45,10 @@ describe("the wall clock", () => {
     expect(Math.abs(now() - time.system)).toBeLessThanOrEqual(1);
   });
 
-  test("says what the system says, give or take", () => {
+  test("is close to the system time", () => {
     const before = Date.now();
     const said = wallClock();
     expect(said).toBeGreaterThanOrEqual(before - 1);
-    expect(said).toBeLessThanOrEqual(Date.now() + 1); // However long this process stood still between the two.
+    expect(said).toBeLessThanOrEqual(Date.now() + 1); // This holds even if the process was paused in between.
   });
 });

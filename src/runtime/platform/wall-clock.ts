@@ -1,17 +1,17 @@
 /**
- * What trace entries of different processes are put in order by: the system's time, which all processes of a machine
- * share, finer than the whole milliseconds that it is told in, and not going back when it is corrected a little.
+ * The clock that orders trace entries from different processes. It is based on the system time, which all processes on
+ * a machine share, but has a finer resolution than milliseconds and does not go back after small corrections.
  */
 
-/** Both in milliseconds. */
+/** The two clocks that the wall clock is based on, both in milliseconds. */
 export interface TimeSources {
-  /** The system's time in whole milliseconds since 1970, rounded down. It may be set. */
+  /** Returns the system time in whole milliseconds since 1970, rounded down. The system time can be set. */
   readonly system: () => number;
-  /** Time that only goes forwards, in fractions, and stands still while the machine sleeps. */
+  /** Returns the time of a monotonic clock, with a fractional part. The clock stops while the machine sleeps. */
   readonly steady: () => number;
 }
 
-/** Further back than this, the clock was set, and we follow. */
+/** If the system clock goes back by more than this, it has been set, and this clock follows it. */
 const MAX_STEP_BACK_MS = 100;
 
 export function wallClockFrom({ system, steady }: TimeSources): () => number {
@@ -20,7 +20,8 @@ export function wallClockFrom({ system, steady }: TimeSources): () => number {
   return () => {
     const whole = system();
     const time = origin + steady();
-    // The true time is in [whole, whole + 1). Held to that at each call, the origin is soon exact: two processes agree.
+    // The true time is in [whole, whole + 1). Clamping to that range on each call soon makes the origin exact, so that
+    // all processes agree.
     const held = Math.min(Math.max(time, whole), whole + 1);
     origin += held - time;
     last = last - held > MAX_STEP_BACK_MS ? held : Math.max(last, held);
@@ -28,5 +29,5 @@ export function wallClockFrom({ system, steady }: TimeSources): () => number {
   };
 }
 
-/** Milliseconds since 1970, with fractions. */
+/** Returns the milliseconds since 1970, with a fractional part. */
 export const wallClock = wallClockFrom({ system: () => Date.now(), steady: () => performance.now() });

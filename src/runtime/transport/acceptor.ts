@@ -1,7 +1,8 @@
 /**
- * Where peers come in. A connection is a stranger until its `hello` has been checked: version, cluster, protocol, who
- * it is, which node it wants, and with TLS that its certificate says the same. Strangers are few, small and short-lived. After
- * that, every message is decoded, which is also its validation, before a handler sees it.
+ * Accepts connections from peers. A connection is unverified until its `hello` has been checked: version, cluster,
+ * protocol, sender, intended receiver and, with TLS, that the certificate matches. Unverified connections are limited
+ * in number, memory and time. After the handshake, every message is decoded, which also validates it, before a handler
+ * sees it.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { type HostPort, parseHostPort } from "../host-port.ts";
@@ -27,7 +28,7 @@ import type { Limits } from "./limits.ts";
 
 export interface AcceptorOptions<M> {
   readonly platform: Platform;
-  /** What this node says of itself; `to` is not looked at. */
+  /** This node's own hello. Its `to` field is ignored. */
   readonly self: Omit<Hello, "identity">;
   readonly identity: GroupIdentity;
   readonly peers: readonly NodeId[];
@@ -35,40 +36,51 @@ export interface AcceptorOptions<M> {
   readonly limits: Limits;
   readonly counts: Counts;
   readonly log: Log;
-  /** A message has arrived; `number` counts those that `from` sent here in this incarnation. */
+  /**
+   * Called when a message arrives. `number` counts the messages that `from` has sent to this node in this incarnation.
+   */
   readonly deliver: (from: NodeId, message: M, number: number, incarnation: number) => void;
-  /** A peer has said which run of its process it is. */
+  /** Called when a peer has identified the current run of its process. */
   readonly onIncarnation: (peer: NodeId, incarnation: number) => void;
-  /** A node is about to be let in that is to be called there. Where the list of members changes: also one that is not known yet. */
+  /**
+   * Called before a node is admitted, with the address at which it can be dialed. If the member list can change, the
+   * node may be new.
+   */
   readonly onCaller?: ((from: NodeId, address: HostPort) => void) | undefined;
-  /** A handler failed. */
+  /** Called when a handler throws. */
   readonly onFatal: (error: Error) => void;
 }
 
-/** What is known of a peer across its connections. */
+/** A peer's state, which outlives its connections. */
 interface Incoming {
   connection: Connection | null;
-  /** The latest runs of its process, the present one first: one that was taken for dead may come back. */
+  /**
+   * The most recent runs of the peer's process, starting with the current one. A process that was considered dead may
+   * reconnect.
+   */
   readonly runs: Run[];
 }
 
 /** One run of a peer's process. */
 interface Run {
   readonly incarnation: number;
-  /** The last message taken from it. */
+  /** The number of the last message accepted from this run. */
   received: number;
 }
 
 interface Connection {
   readonly stream: Stream;
-  /** The DNS names of its certificate; null without TLS. */
+  /** The DNS names in its certificate. Null without TLS. */
   readonly names: readonly string[] | null;
   readonly remote: string;
-  /** When bytes last came in. */
+  /** When bytes were last received. */
   heard: number;
 }
 
-/** A connection as it was made, and what is spoken on: the same, or TLS on top of it. */
+/**
+ * A connection as it was accepted, and the stream that carries its frames, which is either the same stream or TLS on
+ * top of it.
+ */
 interface Stranger {
   readonly made: Stream;
   spoken: Stream;
@@ -78,23 +90,24 @@ type Receive = (kind: number, body: Reader) => void;
 
 const STRANGER_BYTES = 1_024;
 const MAX_RUNS = 4;
-/** Far from where counting on loses its precision. */
+/** The highest message number. It is far below the point at which adding 1 loses precision. */
 const MAX_NUMBER = 2 ** 52;
-/** An acknowledgement is sent after so many bytes, or so much later. */
+/** An acknowledgement is sent after this many bytes, or this long after a message. */
 const ACK_BYTES = 64 * 1024;
 const ACK_MS = 20;
-/** How long a process may take to prove that it lives when another claims its id. */
+/** How long a process has to prove that it is alive when another process claims its id. */
 const PROBE_MS = 1_000;
 const PROBE_LOOK_MS = 20;
-/** How long a refused caller may take to read why. */
+/** How long a refused caller has to read the reason. */
 const FAREWELL_MS = 1_000;
 
+/** Handles the connections that peers open. */
 export class Acceptor<M> {
   readonly #options: AcceptorOptions<M>;
   readonly #incoming: Map<NodeId, Incoming>;
-  /** Of peers that have been removed: one that comes back has not begun to count anew. */
+  /** The runs of removed peers. A peer that is added again continues its numbering. */
   readonly #formerRuns = new Map<NodeId, Run[]>();
-  /** By where they come from, the longest here first. */
+  /** Unverified connections by remote address, oldest first. */
   readonly #strangers = new Map<string, Stranger>();
   readonly #streams = new Set<Stream>();
 
@@ -113,7 +126,7 @@ export class Acceptor<M> {
     this.#formerRuns.delete(peer);
   }
 
-  /** It is no peer any more. */
+  /** Removes a peer and closes its connection. */
   removePeer(peer: NodeId): void {
     const incoming = this.#incoming.get(peer);
     if (incoming === undefined) return;
@@ -122,13 +135,14 @@ export class Acceptor<M> {
     this.#incoming.delete(peer);
   }
 
-  /** Notes a connection that has just been made, before any TLS on it: from now on its silence counts. */
+  /** Registers a connection as unverified when it has just been accepted, before any TLS handshake. */
   meet(stream: Stream): void {
     this.#streams.add(stream);
     if (this.#strangers.size >= this.#options.limits.maxStrangers) this.#turnOutOldest();
     const origin = originOf(stream);
     const stranger: Stranger = { made: stream, spoken: stream };
-    this.#strangers.delete(origin); // One from there has gone, and its end has not been heard of.
+    // An earlier connection from this address may still be registered if its end has not been detected yet.
+    this.#strangers.delete(origin);
     this.#strangers.set(origin, stranger);
     stream.once("close", () => {
       this.#streams.delete(stream);
@@ -136,33 +150,36 @@ export class Acceptor<M> {
     });
   }
 
-  /** Hears what a connection that was met has to say; with TLS, once that has been agreed on. */
+  /** Reads from a registered connection. With TLS, call this after the handshake. */
   accept(stream: Stream, names: readonly string[] | null): void {
     const { limits, platform } = this.#options;
     const stranger = this.#strangers.get(originOf(stream));
     if (stranger !== undefined) stranger.spoken = stream;
     const connection: Connection = { stream, names, remote: remoteOf(stream), heard: platform.clock.now() };
-    stream.on("error", () => stream.destroy()); // A broken connection is the dialer's to repair.
+    stream.on("error", () => stream.destroy()); // If the connection breaks, the dialer opens a new one.
     const deadline = platform.timers.after(limits.handshakeTimeoutMs, () => {
       if (isOver(stream)) return;
-      this.note("handshake-timeout", connection.remote, "a connection did not say who it is");
+      this.note("handshake-timeout", connection.remote, "a connection did not identify itself");
       stream.destroy();
     });
     stream.once("close", () => platform.timers.cancel(deadline));
     this.#read(connection, () => platform.timers.cancel(deadline));
   }
 
-  /** Counts what was turned away, and says so once for each reason and address. */
+  /** Counts a rejection, and logs it once per reason and address. */
   note(reason: RefusedReason, remote: string, detail: string): void {
     count(this.#options.counts.refused, reason);
     const fields = { event: "connection-refused", from: remote, reason };
     this.#options.log.once(`${reason} ${remote}`, `refused a connection from ${remote} (${reason}): ${detail}`, fields);
   }
 
-  /** A member says who it is at once, so who has been silent for longest is not one, and must not keep members out. */
+  /**
+   * Closes the oldest unverified connection. A member sends its hello immediately, so the connection that has been
+   * silent longest does not come from a member, and it must not keep members out.
+   */
   #turnOutOldest(): void {
     for (const [origin, { made, spoken }] of this.#strangers) {
-      const detail = `more than ${this.#options.limits.maxStrangers} connections have not said who they are`;
+      const detail = `more than ${this.#options.limits.maxStrangers} connections have not identified themselves`;
       if (!isOver(spoken)) this.note("too-many-strangers", remoteOf(made), detail);
       this.#strangers.delete(origin);
       return void made.destroy();
@@ -179,7 +196,7 @@ export class Acceptor<M> {
       (kind, body) => {
         if (receive !== null) receive(kind, body);
         else if (kind !== FRAME.hello || hasGreeted)
-          throw new MalformedBytes(`expected one hello at first, got a frame of kind ${kind}`);
+          throw new MalformedBytes(`expected a hello first, got a frame of kind ${kind}`);
         else {
           hasGreeted = true;
           this.#greet(connection, helloCodec.read(body), (receiver) => {
@@ -193,7 +210,7 @@ export class Acceptor<M> {
     stream.on("data", (chunk: Buffer) => {
       connection.heard = this.#options.platform.clock.now();
       this.#options.counts.bytesReceived += chunk.length;
-      if (isOver(stream)) return; // Read to its end, so that the refusal is not lost in a reset.
+      if (isOver(stream)) return; // Keep reading to the end, so that a reset does not discard the refusal.
       try {
         feed(chunk);
       } catch (error) {
@@ -211,20 +228,21 @@ export class Acceptor<M> {
     else this.#refuse(connection, objection, hello.from);
   }
 
-  /** Lets a peer in. Where another run of its process is connected already, that one has to be dead. */
+  /** Admits a peer. If a different run of its process is connected, first makes sure that this run is dead. */
   #admit(connection: Connection, hello: Hello, welcome: (receive: Receive) => void): void {
     const { stream } = connection;
     if (isOver(stream)) return;
     const incoming = this.#incoming.get(hello.from);
-    if (incoming === undefined) return void stream.destroy(); // Removed while another claimed its id.
+    // The peer was removed while a different process was claiming its id.
+    if (incoming === undefined) return void stream.destroy();
     const incumbent = incoming.connection;
     if (incumbent !== null && incoming.runs[0]?.incarnation !== hello.incarnation)
       return this.#challenge(incumbent, (isAlive) => {
         if (isAlive)
-          return this.#refuse(connection, ["duplicate-id", `another process is node ${hello.from}, and it is alive`]);
+          return this.#refuse(connection, ["duplicate-id", `another running process uses the id ${hello.from}`]);
         incumbent.stream.destroy();
         if (incoming.connection === incumbent) incoming.connection = null;
-        this.#admit(connection, hello, welcome); // A third one may have come in meanwhile.
+        this.#admit(connection, hello, welcome); // A third process may have connected in the meantime.
       });
     incumbent?.stream.destroy();
     incoming.connection = connection;
@@ -238,26 +256,31 @@ export class Acceptor<M> {
     this.#options.onIncarnation(hello.from, hello.incarnation);
   }
 
-  /** Why this `hello` is turned away, or null. */
+  /** Returns why this `hello` is refused, or null if it is accepted. */
   #objection(hello: Hello, names: readonly string[] | null): [Refusal, string] | null {
     const { self, identity } = this.#options;
     const otherVersion = versionObjection(self, hello);
     if (otherVersion !== null) return ["wrong-version", otherVersion];
     if (hello.cluster !== self.cluster)
       return ["wrong-cluster", `expected cluster "${self.cluster}", got "${hello.cluster}"`];
-    // Nodes of different versions may differ in the hash: the newer one knows the messages of the older one.
+    // Nodes with different versions may have different hashes. The newer node knows the older one's messages.
     if (hello.version === self.version && hello.protocol !== self.protocol) return ["wrong-protocol", OTHER_PROTOCOL];
-    if (hello.to !== self.from) return ["wrong-node", `this is node ${self.from}, and node ${hello.to} was called`];
+    if (hello.to !== self.from)
+      return ["wrong-node", `this is node ${self.from}, but the caller expected node ${hello.to}`];
     const isOfGroup = hello.identity.group === identity.group || hello.identity.group === "";
     if (hello.from === self.from || (isOfGroup && !this.#mayCall(hello)))
       return ["unknown-node", `expected one of the nodes ${[...this.#incoming.keys()].join(", ")}, got ${hello.from}`];
     if (names !== null && !names.includes(certificateName(hello.from)))
       return ["wrong-certificate", `expected a certificate for the name ${certificateName(hello.from)}`];
-    const disagreement = identity.judge(hello.from, hello.identity); // Once it has proved who it is.
+    // Judge the identity only once the caller has proved that it has this id.
+    const disagreement = identity.judge(hello.from, hello.identity);
     return disagreement && [disagreement.reason, disagreement.detail];
   }
 
-  /** One that has been removed is told so. One that is not known is a member by a later list if it knows this node's journal. */
+  /**
+   * Whether the node may connect. A removed node is admitted so that it can learn of its removal. An unknown node that
+   * has this node's journal on record was added by a later member list.
+   */
   #mayCall({ from, identity: theirs, address }: Hello): boolean {
     const { identity, onCaller } = this.#options;
     if (this.#incoming.has(from) || identity.isRemoved(from)) return true;
@@ -265,8 +288,8 @@ export class Acceptor<M> {
   }
 
   /**
-   * Asks the connection that holds an id whether it is alive. Looks are counted, and not the time: where this process stood still, the
-   * answer has come, and is read after the first of them.
+   * Checks whether the connection that currently holds an id is alive. Counts checks instead of time: if this process
+   * was paused, the reply has already arrived and is read after the first check.
    */
   #challenge(incumbent: Connection, decide: (isAlive: boolean) => void): void {
     const { clock, timers } = this.#options.platform;
@@ -282,7 +305,7 @@ export class Acceptor<M> {
     });
   }
 
-  /** Takes the messages of a welcomed connection. */
+  /** Returns the function that receives an admitted connection's messages. */
   #receiver(stream: Stream, from: NodeId, run: Run): Receive {
     const { codec, counts, deliver, platform } = this.#options;
     const { incarnation } = run;
@@ -292,17 +315,18 @@ export class Acceptor<M> {
       platform.timers.cancel(ackTimer);
       ackTimer = null;
       unacknowledged = 0;
-      // Acknowledgements are cumulative: a peer that does not read them gets fewer, and the last one when it does.
+      // Acknowledgements are cumulative. A peer that does not read them is sent fewer, and gets the last one once it
+      // reads again.
       if (!isOver(stream) && !stream.writableNeedDrain) stream.write(ackCodec.frame({ received: run.received }));
     };
     stream.on("drain", acknowledge);
     stream.once("close", () => platform.timers.cancel(ackTimer));
     return (kind, body) => {
-      if (kind === FRAME.alive) return; // `heard` has been noted.
-      if (kind !== FRAME.messages) throw new MalformedBytes(`a frame of kind ${kind} has no place here`);
+      if (kind === FRAME.alive) return; // `heard` has already been updated.
+      if (kind !== FRAME.messages) throw new MalformedBytes(`unexpected frame of kind ${kind}`);
       unacknowledged += body.end - body.position;
       let number = body.natural();
-      if (number < 1 || number > MAX_NUMBER) throw new MalformedBytes(`a message has the number ${number}`);
+      if (number < 1 || number > MAX_NUMBER) throw new MalformedBytes(`a message has the invalid number ${number}`);
       for (; body.position < body.end && !stream.destroyed; number++) {
         const message = codec.read(body);
         if (number <= run.received) {
@@ -317,11 +341,11 @@ export class Acceptor<M> {
     };
   }
 
-  /** @param to who is refused, if that is known. */
+  /** @param to the refused node, if known */
   #refuse({ stream, remote }: Connection, [reason, detail]: [Refusal, string], to: NodeId | null = null): void {
     const isSaid = to !== null && this.#options.identity.disagreements.get(to)?.detail === detail;
     if (isSaid) count(this.#options.counts.refused, reason);
-    else if (reason !== "not-founded") this.note(reason, remote, detail); // Which every group goes through.
+    else if (reason !== "not-founded") this.note(reason, remote, detail); // Every new group goes through this state.
     if (isOver(stream)) return;
     const identity = this.#options.identity.toward(to ?? this.#options.self.from);
     stream.end(refuseCodec.frame({ reason, detail: detail.slice(0, 200), identity }));
@@ -331,12 +355,13 @@ export class Acceptor<M> {
   }
 }
 
-/** Nothing can be written any more: refused, replaced or broken. */
+/** Whether nothing more can be written, because the connection was refused, was replaced or is broken. */
 const isOver = (stream: Stream): boolean => !stream.writable;
 
-export const remoteOf = (stream: Stream): string => stream.remoteAddress ?? "an address that has gone";
+/** Returns the other end's address, for log lines. */
+export const remoteOf = (stream: Stream): string => stream.remoteAddress ?? "an unknown address";
 
-/** The same for a connection and the TLS on it, which do not know each other otherwise. */
+/** Returns a key that is the same for a connection and the TLS stream on top of it. Nothing else links the two. */
 const originOf = ({ remoteAddress, remotePort }: Stream): string => `${remoteAddress} ${remotePort}`;
 
 function presentRun({ runs }: Incoming, incarnation: number): Run {
@@ -347,5 +372,5 @@ function presentRun({ runs }: Incoming, incarnation: number): Run {
   return run;
 }
 
-/** The DNS name that a member's certificate must carry. */
+/** Returns the DNS name that a member's certificate must contain. */
 export const certificateName = (node: NodeId): string => `node-${node}`;

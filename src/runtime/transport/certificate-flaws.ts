@@ -1,26 +1,29 @@
-/** Why a certificate is refused, in the words of those who have to do something about it. */
+/** Explains why a certificate is refused, and how to fix it. */
 
-/** Of OpenSSL and Node, as codes and as texts. */
+/** Error codes and messages from OpenSSL and Node. */
 const flaws: readonly (readonly [words: RegExp, sentence: string])[] = [
   [
     /CERT_HAS_EXPIRED|certificate has expired/,
-    "the certificate of that member has expired: put a new one in place of its file (coterie cert ID --renew makes one), which it reads while it runs",
+    "that member's certificate has expired: replace the file (coterie cert ID --renew makes a new one); the running member will reload it",
   ],
   [
     /CERT_NOT_YET_VALID|certificate is not yet valid/,
-    "the certificate of that member is not valid yet: the clock of one of the two machines is wrong",
+    "that member's certificate is not valid yet: correct the clocks on the two machines",
   ],
   [
     /UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT|SELF_SIGNED_CERT|CERT_SIGNATURE_FAILURE|unable to verify the first certificate|unable to get (local )?issuer certificate|self-signed certificate|certificate signature failure/,
-    "the certificate of that member is not signed by an authority that is known here: give the certificate of the one that signed it as ca",
+    "that member's certificate is not signed by a known authority: set ca to the certificate of the authority that signed it",
   ],
   [
     /altnames/,
-    "the certificate of that member is not for the name by which it is called here: make one that has it, or call it by a name that it has",
+    "that member's certificate does not include the name used here: create a certificate with this name, or use a name that it includes",
   ],
 ];
 
-/** @param why the code or the message of an error. @returns it, with what is to be done before it where that is known. */
+/**
+ * @param why the code or message of an error
+ * @returns the code or message, preceded by an explanation and a remedy if these are known
+ */
 export function inPlainWords(why: string): string {
   const found = flaws.find(([words]) => words.test(why));
   return found === undefined ? why : `${found[1]} (${why})`;

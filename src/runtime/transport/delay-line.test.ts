@@ -12,7 +12,7 @@ function delayed() {
 }
 
 describe("a delay line", () => {
-  test("releases messages when they are due, in the order in which they came", () => {
+  test("releases messages when they are due, in the order they arrived", () => {
     const { released, line, hold } = delayed();
     hold("a", 20);
     hold("b", 5);
@@ -28,7 +28,7 @@ describe("a delay line", () => {
     expect([line.length, line.bytes, vi.getTimerCount()]).toEqual([0, 0, 0]);
   });
 
-  test("begins again after it was empty", () => {
+  test("restarts after it was empty", () => {
     const { released, hold } = delayed();
     hold("a", 5);
     vi.advanceTimersByTime(5);
@@ -37,7 +37,7 @@ describe("a delay line", () => {
     expect(released).toEqual(["a", "b"]);
   });
 
-  test("forgets everything, its timer too", () => {
+  test("clears everything, including its timer", () => {
     const { released, line, hold } = delayed();
     hold("a", 5);
     line.clear();
@@ -47,7 +47,7 @@ describe("a delay line", () => {
     expect(released).toEqual(["b"]);
   });
 
-  test("releases a hundred thousand messages that are due together without trouble", () => {
+  test("releases a hundred thousand messages that are due together", () => {
     const { released, hold } = delayed();
     for (let i = 0; i < 100_000; i++) hold("x", 5);
     vi.advanceTimersByTime(5);

@@ -1,13 +1,13 @@
 /**
- * What the fault injector holds back from one peer, in order. Messages wait as bytes, since a handler may change later what
- * a message refers to.
+ * Messages to one peer that the fault injector is delaying, in order. They are stored as bytes, because a handler may
+ * later change data that a message refers to.
  */
 import type { Platform, Timer } from "../platform/platform.ts";
 
 export class DelayLine {
   readonly #platform: Pick<Platform, "clock" | "timers">;
   readonly #release: (message: Buffer) => void;
-  /** Bytes that wait. */
+  /** The total size of the delayed messages. */
   bytes = 0;
   #held: { readonly due: number; readonly message: Buffer }[] = [];
   #timer: Timer | null = null;
@@ -21,7 +21,7 @@ export class DelayLine {
     return this.#held.length;
   }
 
-  /** Releases the message `delayMs` from now, and not before those that wait already. */
+  /** Sends the message after `delayMs`, but not before the messages that are already being delayed. */
   hold(message: Buffer, delayMs: number): void {
     const now = this.#platform.clock.now();
     const due = Math.max(now + delayMs, this.#held.at(-1)?.due ?? 0);
@@ -49,5 +49,5 @@ export class DelayLine {
   }
 }
 
-/** Timers may run out so much early. */
+/** How early timers may expire. */
 const CLOCK_GRAIN_MS = 0.5;

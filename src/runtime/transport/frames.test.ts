@@ -21,7 +21,7 @@ interface Frame {
   readonly body: string;
 }
 
-/** The frames that a stream in these chunks consists of. */
+/** Returns the frames in a stream made up of these chunks. */
 function split(chunks: readonly Buffer[], goOn = (_frames: readonly Frame[]) => true): Frame[] {
   const frames: Frame[] = [];
   const feed = frameSplitter(
@@ -43,7 +43,7 @@ function frame(kind: number, body: Uint8Array): Buffer {
   return bytes;
 }
 
-/** The stream, cut at these places. */
+/** Cuts the stream at these offsets. */
 function cutAt(stream: Buffer, places: readonly number[]): Buffer[] {
   const cuts = [...new Set(places.map((place) => place % (stream.length + 1)))].sort((a, b) => a - b);
   return [0, ...cuts].map((from, i) => Buffer.from(stream.subarray(from, cuts[i] ?? stream.length)));
@@ -54,7 +54,7 @@ const asFrames = (list: readonly (readonly [number, Uint8Array])[]): Frame[] =>
   list.map(([kind, body]) => ({ kind, body: Buffer.from(body).toString("hex") }));
 
 describe("a stream of frames", () => {
-  test("gives the same frames however it is cut into chunks", () => {
+  test("gives the same frames for any division into chunks", () => {
     fc.assert(
       fc.property(anyFrames, fc.array(fc.nat(), { maxLength: 20 }), (sent, cuts) => {
         const stream = Buffer.concat(sent.map(([kind, body]) => frame(kind, body)));
@@ -74,7 +74,7 @@ describe("a stream of frames", () => {
     );
   });
 
-  test("is read no further once its reader says so", () => {
+  test("stops when its reader returns false", () => {
     const stream = Buffer.concat([frame(1, Buffer.of(7)), frame(2, Buffer.of(8)), frame(3, Buffer.of(9))]);
     const untilSecond = (frames: readonly Frame[]): boolean => frames.length < 2;
     expect(split([stream, stream], untilSecond).map(({ kind }) => kind)).toEqual([1, 2]);
@@ -85,19 +85,19 @@ describe("a stream of frames", () => {
     ["nothing, not even a kind", 0],
     ["one byte more than is allowed", MAX_FRAME_BYTES + 1],
     ["as much as four bytes can say", 2 ** 32 - 1],
-  ])("whose frame says that it holds %s is refused before that has arrived", (_what, length) => {
+  ])("with a frame length of %s is rejected before the frame has arrived", (_what, length) => {
     const header = Buffer.alloc(4);
     header.writeUInt32BE(length);
     expect(() => split([header])).toThrow(MalformedBytes);
     expect(() => split([frame(1, Buffer.of(1)), ...cutAt(header, [1, 3])])).toThrow(MalformedBytes);
   });
 
-  test("may have frames as long as the limit", () => {
+  test("may have frames up to the limit", () => {
     expect(split([frame(4, Buffer.alloc(MAX_FRAME_BYTES - 1))])).toHaveLength(1);
   });
 });
 
-describe("the bodies of the hand-shake", () => {
+describe("the bodies of the handshake", () => {
   const identity = { group: "0, 300", journal: "5f0c", isFounded: true, remembers: "" };
   const whole = {
     cluster: "Käfer",
@@ -150,7 +150,7 @@ describe("the bodies of the hand-shake", () => {
     [3, 2, 2, 1, null],
     [2, 2, 3, 3, "expected wire version 2, got 3"],
     [3, 2, 1, 1, "expected wire version 2 to 3, got 1"],
-  ])("are talked over if there is a version that both speak: %i from %i on, and %i from %i on", (...each) => {
+  ])("negotiate a version if both have one in common: %i with minimum %i, and %i with minimum %i", (...each) => {
     const [version, oldest, otherVersion, otherOldest, objection] = each;
     const text = versionObjection(
       { ...hello, version, oldest },
@@ -159,18 +159,18 @@ describe("the bodies of the hand-shake", () => {
     expect(text?.split(":")[0] ?? null).toBe(objection);
   });
 
-  test("say why, even if the reason is a later release's", () => {
+  test("carry a reason, even one of a later release", () => {
     const refusal = refuseCodec.frame({ reason: "malformed", detail: "as it says", identity });
     refusal[5] = 200;
     expect(read(refuseCodec, refusal)).toEqual({ reason: "unknown", detail: "as it says", identity });
   });
 
-  test("say why, even if a later release says more at their end", () => {
+  test("carry a reason, even if a later release appends fields", () => {
     const refusal = { reason: "wrong-version", detail: "as it says", identity } as const;
     expect(read(refuseCodec, stretched(refuseCodec.frame(refusal), 3))).toEqual(refusal);
   });
 
-  test("are refused with bytes behind them", () => {
+  test("are rejected with trailing bytes", () => {
     const longer = Buffer.concat([welcomeCodec.frame({ incarnation: 5, received: 0 }), Buffer.of(0)]);
     longer.writeUInt32BE(longer.length - 4);
     expect(() => read(welcomeCodec, longer)).toThrow(MalformedBytes);

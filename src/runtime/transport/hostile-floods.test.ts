@@ -1,6 +1,7 @@
 /**
- * Malformed, oversized, replayed and wrongly signed messages by the thousand, at a member whose protocol signs, over TCP and
- * over UDP: all are counted and dropped, each kind is said once, memory stays as it was, and what is genuine still counts.
+ * Sends thousands of malformed, oversized, replayed and wrongly signed messages to a member whose protocol signs, over
+ * TCP and over UDP. All of them are counted and dropped, each kind is logged once, memory use does not grow, and
+ * genuine messages still get through.
  */
 
 import { createSocket } from "node:dgram";
@@ -35,7 +36,10 @@ import { type UdpMulticast, udpMulticast } from "./udp-multicast.ts";
 const closing = closedAfterEach();
 const MIB = 2 ** 20;
 const FEW = 50;
-/** Node 0 gives orders, 1 passes them on, and 2 obeys: 1 is the attacker, who knows all that a member knows but another's key. */
+/**
+ * Node 0 gives orders, node 1 forwards them, and node 2 obeys. Node 1 is the attacker. It knows everything that a
+ * member knows, except for the other members' keys.
+ */
 const NODES: readonly NodeId[] = [0, 1, 2];
 const protocol = relayedOrder("signed");
 const shape = variants<Relay["message"]>(protocol.shapes.message);
@@ -48,7 +52,10 @@ const orderOf = (by: NodeId, signature: string): Relay["message"] => {
   return { type: "order", order };
 };
 const genuine = orderOf(0, keys(0).sign('["order",0,"attack"]'));
-/** Signed by somebody else, over something else, with what is no signature, and in the simulator's way. */
+/**
+ * Orders signed by a different node, signed for a different value, with an invalid signature, and in the simulator's
+ * format.
+ */
 const wronglySigned: readonly Relay["message"][] = [
   orderOf(0, keys(1).sign('["order",0,"attack"]')),
   orderOf(0, keys(0).sign('["order",0,"retreat"]')),
@@ -63,7 +70,7 @@ interface Victim {
   readonly lines: string[];
   readonly log: ReturnType<typeof createLog>;
   readonly failures: Error[];
-  /** As `/metrics` shows it: the value of that line. */
+  /** Returns the value of this metric from `/metrics`. */
   shown(metric: string): Promise<number>;
 }
 
@@ -102,10 +109,13 @@ function victim(): Victim {
 const obeyed = ({ host }: Victim): readonly string[] =>
   (host.snapshot() as unknown as { state: Relay["state"] }).state.obeyed;
 
-/** Nothing failed, and each kind was said once; what goes on for minutes is said again each minute, with its number. */
+/**
+ * Expects that nothing failed, and that each kind was logged once. If a flood lasts long, it is logged again each
+ * minute, with its count.
+ */
 function expectUnharmed({ lines, failures }: Victim, kinds: readonly RegExp[]): void {
   expect(failures).toEqual([]);
-  const first = lines.filter((line) => !line.includes(" times more in the last "));
+  const first = lines.filter((line) => !line.includes(" more times in the last "));
   for (const kind of kinds)
     expect(
       first.filter((line) => kind.test(line)),
@@ -114,15 +124,18 @@ function expectUnharmed({ lines, failures }: Victim, kinds: readonly RegExp[]): 
   expect(first.length).toBe(kinds.length);
 }
 
-const WRONG = /^node 1 sent what node 0 has not signed: it does not count/;
+const WRONG = /^node 1 sent a value that node 0 has not signed: ignoring the value/;
 
-/** Resolves when it is so, and looks whenever something has arrived. */
+/** Resolves once the condition holds. Checks it after each arrival. */
 async function taken(isSo: () => boolean): Promise<void> {
   for (const from = Date.now(); !isSo(); await new Promise((resolve) => setImmediate(resolve)))
     if (Date.now() - from > PATIENCE.timeout) throw new Error("what was sent has not arrived");
 }
 
-/** Of each kind, in turn: so memory is seen to stay flat over all of them. */
+/**
+ * Measures how much memory use grows while some messages of each kind are sent in turn. It must not grow over all of
+ * them.
+ */
 const grownBytes = async (work: (share: number) => Promise<void>, each: number): Promise<number> => {
   await work(Math.ceil(each / 10));
   const before = heapUsedBytes();
@@ -157,7 +170,7 @@ describe("over TCP", () => {
     await transport.open();
 
     let incarnation = 1;
-    let latest: Caller | null = null; // One at a time: the thousands before it are not to be kept.
+    let latest: Caller | null = null; // Open one connection at a time, so that thousands of them are not retained.
     closing({ close: () => latest?.close() });
     const greeting = async (): Promise<Caller> => {
       const hello = helloOf(1, 2, { protocol: protocolHash("orders", shape), incarnation, identity: identityOf() });
@@ -182,7 +195,10 @@ describe("over TCP", () => {
     const cut = frame([genuine]).subarray(0, -3);
     cut.writeUInt32BE(cut.length - 4, 0);
     const broken = [cut, Buffer.from([0, 0, 0, 1, 99]), Buffer.from([0x7f, 0xff, 0xff, 0xff, FRAME.messages])];
-    /** A message that breaks off, a frame of no kind, and one of two gigabytes: each ends its connection. */
+    /**
+     * Sends a truncated message, a frame of an unknown kind, and one of two gigabytes. Each of them ends its
+     * connection.
+     */
     const malformed = async (count: number): Promise<void> => {
       for (let i = 0; i < count; i++) {
         incarnation += 1;
@@ -209,7 +225,7 @@ describe("over TCP", () => {
       for (let sent = 0; sent < count; sent += wronglySigned.length) await put(caller, frame(wronglySigned));
       await settled(caller);
     };
-    /** All that was sent on it has been acknowledged. */
+    /** Resolves once everything sent on this connection has been acknowledged. */
     const settled = async (caller: Caller): Promise<void> => {
       const last = next - 1;
       await vi.waitFor(() => expect(caller.answers.at(-1)).toEqual({ kind: "ack", received: last }), PATIENCE);
@@ -233,7 +249,7 @@ describe("over TCP", () => {
     expect(await target.shown("coterie_duplicates_total")).toBe(each);
     expect(await target.shown('coterie_refused_total{reason="malformed"}')).toBe(counts.refused.malformed);
     expectUnharmed(target, [WRONG, /\(malformed\)/]);
-    expect(obeyed(target)).toEqual(["attack"]); // Once, however often the genuine order came.
+    expect(obeyed(target)).toEqual(["attack"]); // It was obeyed once, although the order came repeatedly.
   }
 
   test("300 of them", () => attacked(150));
@@ -294,7 +310,10 @@ describe("over UDP", () => {
     if (isObjection(opened)) throw new Error(opened[1]);
     const { run } = opened.header;
 
-    /** The kernel drops what comes faster than a busy process reads it: so a few at a time. */
+    /**
+     * Sends a few datagrams at a time, because the kernel drops those that arrive faster than a busy process reads
+     * them.
+     */
     const said = async (datagrams: number, make: (index: number) => Uint8Array, read: () => number): Promise<void> => {
       const before = read();
       for (let done = 0; done < datagrams; ) {
@@ -307,7 +326,10 @@ describe("over UDP", () => {
     const refused = (reason: "malformed" | "replayed" | "forged") => () => counts.refused[reason] ?? 0;
     const noise = (index: number): Uint8Array => Buffer.alloc(1 + (index % 300), index);
     const large = Buffer.alloc(60_000, 7);
-    /** Sealed by one who knows the key: a message of a thousand million pieces. */
+    /**
+     * The number of the next datagram. Each is sealed with the right key and claims to belong to a message with a
+     * billion fragments.
+     */
     let number = 1_000_000;
     const pieces = (): Uint8Array => {
       const body = new Writer(64);
@@ -337,7 +359,7 @@ describe("over UDP", () => {
       await said(share, forged, refused("forged"));
       await wrong(share);
     }, each);
-    // With such numbers it has cut off its own datagrams: these come last.
+    // With such numbers, the attacker blocks its own later datagrams, so these must come last.
     const grownAgain = await grownBytes((share) => said(share, pieces, refused("malformed")), Math.ceil(each / 2));
     expect(Math.max(grown, grownAgain)).toBeLessThan(10 * MIB);
     for (const reason of ["malformed", "replayed", "forged"] as const) {

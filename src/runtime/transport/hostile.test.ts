@@ -1,4 +1,7 @@
-/** What outsiders may try. After each of it the member lives, carries good traffic, has counted it and said it once. */
+/**
+ * Attacks by outsiders. After each of them, the member must be running, must still exchange messages with its peer, and
+ * must have counted the attack and logged it once.
+ */
 
 import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -22,7 +25,7 @@ import { list, natural, text, variants } from "../../core/shape.ts";
 import type { RefusedReason } from "../metrics.ts";
 import { FRAME, helloCodec, OTHER_PROTOCOL } from "./frames.ts";
 
-// The latest first: good traffic, then everything is closed, then nothing is left.
+// These run in reverse order: check good traffic, close everything, then check that nothing is left.
 afterEach(() => expectNothingLeft(atRest));
 const closing = closedAfterEach();
 afterEach(async () => {
@@ -30,13 +33,16 @@ afterEach(async () => {
   expect(member.fatal).toEqual([]);
 });
 
-/** Longer than any test, however busy the machine is; and for tests of those who let it pass. */
+/** Longer than any test takes, even on a busy machine. Tests that wait for the timeout use a shorter one. */
 const PATIENT_HANDSHAKE_MS = 300_000;
 const SHORT_HANDSHAKE_MS = 400;
 const MAX_STRANGERS = 8;
 
 let ports: Record<number, number>;
-/** The member under attack, node 0, and node 1, which goes on talking to it. Nobody is node 2. */
+/**
+ * The member under attack, which is node 0, and node 1, which keeps sending to it. Node 2 is on the list but has no
+ * process.
+ */
 let member: TransportUnderTest;
 let friend: TransportUnderTest;
 let atRest: string[];
@@ -59,13 +65,13 @@ async function begin(handshakeTimeoutMs: number): Promise<void> {
   await expectGoodTraffic();
 }
 
-/** So that who lets the time pass need not be waited for long. */
+/** Starts members with a short timeout, for tests that wait for it. */
 async function beginInHaste(): Promise<void> {
   await begin(SHORT_HANDSHAKE_MS);
-  member.counts.refused = {}; // Where this process stood still, the friend's own hello came too late at first.
+  member.counts.refused = {}; // If this process was paused, the friend's own hello may have come too late at first.
 }
 
-/** Node 1 and the member still exchange messages, in order, none missing. */
+/** Checks that node 1 and the member still exchange messages, in order and without losses. */
 async function expectGoodTraffic(): Promise<void> {
   for (let i = 0; i < 10; i++) {
     sent += 1;
@@ -79,11 +85,11 @@ async function expectGoodTraffic(): Promise<void> {
   }, PATIENCE);
 }
 
-/** Why the member refused what it did: in its log, one word per line that it wrote. */
+/** Returns the reasons in the member's log. */
 const saidReasons = (): string[] =>
   member.lines.flatMap((line) => /^refused a connection from [\d.]+ \(([a-z-]+)\): ./.exec(line)?.[1] ?? []);
 
-/** So many were refused for this reason, and this is all that was said. */
+/** Checks that this many connections were refused for this reason, and that nothing else was logged. */
 async function expectRefused(reason: RefusedReason, times: number): Promise<void> {
   await vi.waitFor(() => expect(member.counts.refused).toEqual({ [reason]: times }), PATIENCE);
   expect(saidReasons()).toEqual([reason]);
@@ -97,7 +103,7 @@ describe("10,000 random and mutated frames", () => {
   function mutated(bytes: Buffer, chance: Random): Buffer {
     const copy = Buffer.from(bytes);
     for (let changes = 1 + chance.below(3); changes > 0; changes--) copy[chance.below(copy.length)] = chance.below(256);
-    // Most mutations shall reach what is behind the length.
+    // Keep the length field in most mutations, so that they reach the code after it.
     if (chance.below(4) > 0) bytes.copy(copy, 0, 0, 4);
     return chance.below(10) === 0 ? copy.subarray(0, 1 + chance.below(copy.length)) : copy;
   }
@@ -105,7 +111,7 @@ describe("10,000 random and mutated frames", () => {
   function noise(chance: Random): Buffer {
     const bytes = Buffer.from(Array.from({ length: 5 + chance.below(60) }, () => chance.below(256)));
     if (chance.below(3) > 0) {
-      bytes.writeUInt32BE(bytes.length - 4, 0); // A frame, and its content is noise.
+      bytes.writeUInt32BE(bytes.length - 4, 0); // A valid frame with random content.
       bytes[4] = 1 + chance.below(8);
     }
     return bytes;
@@ -127,7 +133,7 @@ describe("10,000 random and mutated frames", () => {
     }
   }
 
-  test("crash nothing, grow nothing, and are said once for each reason", {
+  test("crash nothing, consume no memory, and are logged once for each reason", {
     tags: ["long"],
   }, async () => {
     const chance = seededRandom();
@@ -145,7 +151,7 @@ describe("10,000 random and mutated frames", () => {
     expect(heapUsedBytes() - before).toBeLessThan(20 * 2 ** 20);
     expect(member.counts.refused.malformed).toBeGreaterThan(3_000);
     expect(new Set(saidReasons()).size).toBe(saidReasons().length);
-    // Of another list of members it is said who has it.
+    // A different member list is logged per member.
     const counted = Object.keys(member.counts.refused).filter((reason) => reason !== "wrong-members");
     expect(
       saidReasons()
@@ -156,7 +162,7 @@ describe("10,000 random and mutated frames", () => {
   });
 });
 
-describe("connections that say nothing", () => {
+describe("silent connections", () => {
   test("are closed after a while", async () => {
     await beginInHaste();
     const silent = await Promise.all([Caller.to(port()), Caller.to(port())]);
@@ -165,7 +171,7 @@ describe("connections that say nothing", () => {
     await expectRefused("handshake-timeout", 2);
   });
 
-  test("are closed after a while, even if half a hello has come", async () => {
+  test("are closed after a while, even if half a hello has arrived", async () => {
     await beginInHaste();
     const caller = closing(await Caller.to(port()));
     caller.send(helloCodec.frame(helloOf(2, 0)).subarray(0, 20));
@@ -173,7 +179,7 @@ describe("connections that say nothing", () => {
     await expectRefused("handshake-timeout", 1);
   });
 
-  test("cannot keep members out: beyond the limit the oldest gives way", async () => {
+  test("cannot keep members out: beyond the limit the oldest is closed", async () => {
     const silent: Caller[] = [];
     for (let i = 0; i < MAX_STRANGERS + 3; i++) silent.push(closing(await Caller.to(port())));
     await Promise.all(silent.slice(0, 3).map(({ closed }) => closed));
@@ -184,9 +190,10 @@ describe("connections that say nothing", () => {
     for (const caller of silent) caller.close();
   });
 
-  test("by the hundred are turned away at the door", async () => {
+  test("are refused by the hundred", async () => {
     const all = await Promise.all(
-      Array.from({ length: 300 }, () => Caller.to(port()).catch(() => null)), // Some are reset before they are made.
+      // Some connections are reset before they are established.
+      Array.from({ length: 300 }, () => Caller.to(port()).catch(() => null)),
     );
     const made = all.flatMap((caller) => (caller === null ? [] : [closing(caller)]));
     await vi.waitFor(() => {
@@ -198,18 +205,18 @@ describe("connections that say nothing", () => {
   });
 });
 
-const REMEDY = "there is no link between them until both are started with one list";
+const REMEDY = "they will have no link until both are started with the same list";
 
-describe("a hello that is not for this member", () => {
+describe("a hello that does not match this member", () => {
   test.each([
     [
       "wrong-version",
       { version: 9, oldest: 9 },
-      "expected wire version 1, got 9: bring all members to releases that follow each other, one release at a time",
+      "expected wire version 1, got 9: upgrade the members one release at a time",
     ],
     ["wrong-cluster", { cluster: "a\nb" }, 'expected cluster "test", got "a\nb"'],
     ["wrong-protocol", { protocol: 7 }, OTHER_PROTOCOL],
-    ["wrong-node", { to: 1 }, "this is node 0, and node 1 was called"],
+    ["wrong-node", { to: 1 }, "this is node 0, but the caller expected node 1"],
     ["unknown-node", { from: 9 }, "expected one of the nodes 1, 2, got 9"],
     ["unknown-node", { from: 0 }, "expected one of the nodes 1, 2, got 0"],
   ] as const)("is refused: %s", async (reason, change, detail) => {
@@ -222,9 +229,9 @@ describe("a hello that is not for this member", () => {
     expect(member.lines.join()).not.toContain("\n");
   });
 
-  test.each([2, 9])("is refused where node %i counts other members, and both say which", async (from) => {
+  test.each([2, 9])("is refused if node %i has a different list of members, and both log it", async (from) => {
     const theirs = identityOf({ group: "0, 2, 9" });
-    const detail = `node ${from} has the members 0, 2, 9, and this node has 0, 1, 2: ${REMEDY}`;
+    const detail = `node ${from} has the members 0, 2, 9, but this node has 0, 1, 2: ${REMEDY}`;
     for (let i = 0; i < 2; i++) {
       const { caller, answer } = await Caller.greeting(port(), helloOf(from, 0, { identity: theirs }));
       expect(answer).toEqual({ kind: "refuse", reason: "wrong-members", detail, identity: identityOf() });
@@ -234,10 +241,10 @@ describe("a hello that is not for this member", () => {
     expect(member.lines).toEqual([`wrong-members: ${detail}`]);
     const known = { reason: "wrong-members", detail, members: "0, 2, 9" };
     expect([...member.identity.disagreements]).toEqual([[from, known]]);
-    expect(member.disagreements).toEqual([[from, known]]); // Told once.
+    expect(member.disagreements).toEqual([[from, known]]); // This is reported once.
   });
 
-  test("does not make up a quarrel in another's name: only who is let in ends it", async () => {
+  test("cannot end a disagreement in another's name: only an admitted node can", async () => {
     await Caller.greeting(port(), helloOf(2, 0, { identity: identityOf({ group: "0, 2" }) }));
     await vi.waitFor(() => expect(member.identity.disagreements.has(2)).toBe(true), PATIENCE);
     await Caller.greeting(port(), helloOf(2, 0));
@@ -245,7 +252,7 @@ describe("a hello that is not for this member", () => {
     expect(member.disagreements.at(-1)).toEqual([2, null]);
   });
 
-  test("is refused once, whatever comes behind it", async () => {
+  test("is refused once, regardless of the bytes after it", async () => {
     const caller = closing(await Caller.to(port()));
     const wrong = helloCodec.frame(helloOf(2, 0, { cluster: "other" }));
     for (let i = 0; i < 50; i++) caller.send(wrong);
@@ -256,9 +263,9 @@ describe("a hello that is not for this member", () => {
   test.each([
     ["a second hello", helloCodec.frame(helloOf(2, 0))],
     ["a message with the number 0", messagesFrame(0)],
-    ["messages whose numbers nobody can count on", messagesFrame(Number.MAX_SAFE_INTEGER - 1, 2)],
+    ["messages with numbers above Number.MAX_SAFE_INTEGER", messagesFrame(Number.MAX_SAFE_INTEGER - 1, 2)],
     ["a frame longer than allowed", Buffer.from([0, 0, 0x20, 0, FRAME.messages])],
-  ])("nor is %s, once welcomed", async (_what, bytes) => {
+  ])("nor is %s after the welcome", async (_what, bytes) => {
     const { caller } = await Caller.greeting(port(), helloOf(2, 0));
     closing(caller);
     caller.send(bytes);
@@ -276,16 +283,16 @@ describe("a hello that is not for this member", () => {
   });
 });
 
-describe("members that do not run the same", () => {
+describe("members with different protocols", () => {
   const { value, payload, more } = { value: natural, payload: text(2 ** 20), more: list(natural, 1_000) };
   test.each<[string, Partial<Around>]>([
     ["options of the protocol", { protocol: "numbers from 1" }],
     ["order of a message's fields", { shape: variants<Numbered>({ numbered: { payload, more, value } }) }],
-  ])("refuse each other: another %s", async (_what, change) => {
+  ])("refuse each other: different %s", async (_what, change) => {
     expect(variants<Numbered>({ numbered: { value, payload, more } })).toEqual(numberedShape);
     const other = closing(transportUnderTest({ self: 2, ports, ...change }));
     await other.open();
-    const refusal = /\(wrong-protocol\): expected the same protocol, options and version of it/;
+    const refusal = /\(wrong-protocol\): expected the same protocol, version and options/;
     await vi.waitFor(() => {
       expect(other.lines).toContainEqual(expect.stringMatching(refusal));
       expect(member.lines).toContainEqual(expect.stringMatching(refusal));
@@ -309,7 +316,7 @@ describe("a second process with the same id", () => {
     await impostor.close();
   });
 
-  test("is taken if the first is silent", async () => {
+  test("is accepted if the first is silent", async () => {
     const first = await Caller.greeting(port(), helloOf(2, 0, { incarnation: 1 }));
     closing(first.caller).provesAlive = false;
     const second = await Caller.greeting(port(), helloOf(2, 0, { incarnation: 2 }));
@@ -321,7 +328,7 @@ describe("a second process with the same id", () => {
     expect(member.counts.refused).toEqual({});
   });
 
-  test("is the only one taken, if several want to replace a silent one", async () => {
+  test("is accepted only once, if several want to replace a silent one", async () => {
     const first = await Caller.greeting(port(), helloOf(2, 0, { incarnation: 1 }));
     closing(first.caller).provesAlive = false;
     const rivals = await Promise.all(
@@ -332,7 +339,7 @@ describe("a second process with the same id", () => {
     await expectRefused("duplicate-id", 2);
   });
 
-  test("that was replaced while it stood still, and comes back, is not taken twice at its word", async () => {
+  test("that was replaced during a pause, and comes back, is admitted without repeating its messages", async () => {
     const first = await Caller.greeting(port(), helloOf(2, 0, { incarnation: 1 }));
     closing(first.caller).provesAlive = false;
     first.caller.send(messagesFrame(1, 3));
@@ -351,7 +358,7 @@ describe("a second process with the same id", () => {
     expect(member.counts.duplicates).toBe(3);
   });
 
-  test("may be the same process on a new connection: it goes on where it was", async () => {
+  test("may be the same process on a new connection, which continues its numbering", async () => {
     const { caller } = await Caller.greeting(port(), helloOf(2, 0));
     closing(caller).send(messagesFrame(1, 2));
     expect(await caller.answer("ack")).toEqual({ kind: "ack", received: 2 });
@@ -366,18 +373,18 @@ describe("a second process with the same id", () => {
 });
 
 describe("a slow reader", () => {
-  test("of refusals is not waited for", async () => {
+  test("of refusals does not block the member", async () => {
     const caller = closing(await Caller.to(port()));
     caller.socket.pause();
     caller.send(helloCodec.frame(helloOf(9, 0)));
     await expectRefused("unknown-node", 1);
     await vi.waitFor(() => {
-      caller.send(Buffer.of(0)); // Only writing shows to one who does not read that the other has gone.
+      caller.send(Buffer.of(0)); // A caller that does not read notices the closed connection only when it writes.
       expect(caller.socket.destroyed).toBe(true);
     }, PATIENCE);
   });
 
-  test("of acknowledgements is still heard", async () => {
+  test("of acknowledgements is still received from", async () => {
     const { caller } = await Caller.greeting(port(), helloOf(2, 0));
     closing(caller).socket.pause();
     const count = 20_000;

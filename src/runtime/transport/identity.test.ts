@@ -1,4 +1,6 @@
-/** Who is let in: members with the same list and the journals that each remembers of the others. */
+/**
+ * Checks admission: members must have the same list, and the journals that the other members have on record for them.
+ */
 
 import { describe, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
@@ -11,7 +13,7 @@ import { GroupIdentity } from "./identity.ts";
 
 type Kept = Map<string, unknown[]>;
 
-/** A member as it comes up with this folder. */
+/** Creates a member that starts with this folder. */
 async function member(self: NodeId, members: readonly NodeId[], folder: Kept | null, isNewcomer = false) {
   const lines: string[] = [];
   const [journal, told] = [folder && memoryJournal(folder), { isNewcomer }];
@@ -22,17 +24,17 @@ async function member(self: NodeId, members: readonly NodeId[], folder: Kept | n
 }
 type Member = Awaited<ReturnType<typeof member>>;
 
-/** One calls the other; what that one objects to. */
+/** Makes one member call another. Returns the other's objection. */
 const call = (from: Member, to: Member): string | null =>
   to.identity.judge(from.self, from.identity.toward(to.self))?.reason ?? null;
 
-/** All call each other, until what they have to write down is durable. */
+/** Makes all members call each other until their records are durable. */
 async function meet(...members: Member[]): Promise<void> {
   for (const from of members) for (const to of members) if (from !== to) call(from, to);
   await new Promise((resolve) => setTimeout(resolve));
 }
 
-/** Three that have met once, and their folders. */
+/** Creates three members that have met, and their folders. */
 async function founded() {
   const folders: [Kept, Kept, Kept] = [new Map(), new Map(), new Map()];
   const start = (id: 1 | 2 | 3): Promise<Member> => member(id, [1, 2, 3], folders[id - 1] as Kept);
@@ -42,11 +44,11 @@ async function founded() {
 }
 
 const REMEDY =
-  "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`. If the cluster was restored from a snapshot meanwhile, its folder is of the old one: docs/recovery.md";
-const PROMISED = "it has lost what it promised, and must not take part";
+  "Stop it and restore its folder. If the folder is lost, make a new one with `coterie member replace`. If the cluster was restored from a snapshot, the folder belongs to the old cluster: docs/operate/recovery.md";
+const PROMISED = "it has lost its promises and must not take part";
 
 describe("a group that starts for the first time", () => {
-  test("takes nobody in until all its members have met, and then all of them", async () => {
+  test("admits none until all members have met, and then all of them", async () => {
     const folders: Kept[] = [new Map(), new Map(), new Map()];
     const [one, two, three] = await Promise.all(folders.map((folder, i) => member(i + 1, [1, 2, 3], folder)));
     if (one === undefined || two === undefined || three === undefined) throw new Error("there are three");
@@ -55,18 +57,18 @@ describe("a group that starts for the first time", () => {
     expect([one.identity.awaited, two.identity.isFounded]).toEqual([[3], false]);
     one.identity.sayAwaited();
     expect(one.lines).toEqual([
-      "waits for node 3: a cluster's first start needs all its members, which remember each other's journals from then on; after that a majority is enough",
+      "waiting for node 3: all members must be running when a cluster starts for the first time; after that, a majority is enough",
     ]);
     await meet(one, two, three);
     expect([call(one, two), call(two, one), call(one, three), call(three, two)]).toEqual([null, null, null, null]);
     expect(one.identity.awaited).toEqual([]);
   });
 
-  test("goes on where it was if members crash while they meet", async () => {
+  test("continues if members crash while they meet", async () => {
     const folders: [Kept, Kept] = [new Map(), new Map()];
     const first = await member(1, [1, 2], folders[0]);
     const second = await member(2, [1, 2], folders[1]);
-    call(second, first); // Which founds it at the first, before the second has heard of it.
+    call(second, first); // The first member founds the group before the second one knows about it.
     await vi.waitFor(() => expect(first.identity.isFounded).toBe(true), PATIENCE);
     const [again, andAgain] = [await member(1, [1, 2], folders[0]), await member(2, [1, 2], folders[1])];
     expect([again.identity.isFounded, andAgain.identity.isFounded]).toEqual([true, false]);
@@ -74,25 +76,25 @@ describe("a group that starts for the first time", () => {
     expect([call(again, andAgain), call(andAgain, again)]).toEqual([null, null]);
   });
 
-  test("of one member waits for nobody", async () => {
+  test("of one member waits for no others", async () => {
     const { identity } = await member(1, [1], new Map());
     await vi.waitFor(() => expect(identity.isFounded).toBe(true), PATIENCE);
   });
 
-  test("that keeps no journals is there at once", async () => {
+  test("without journals is founded immediately", async () => {
     const [one, two] = [await member(1, [1, 2, 3], null), await member(2, [1, 2, 3], null)];
     expect([call(one, two), call(two, one), one.identity.isFounded]).toEqual([null, null, true]);
   });
 });
 
 describe("a member", () => {
-  test("that is started again is let in, without all being there", async () => {
+  test("that restarts is admitted before all others are there", async () => {
     const { start } = await founded();
     const [one, two] = [await start(1), await start(2)];
     expect([call(one, two), call(two, one)]).toEqual([null, null]);
   });
 
-  test("that has lost its folder is refused by each, and each says so", async () => {
+  test("that has lost its folder is refused by all, and each logs it", async () => {
     const { folders, start } = await founded();
     folders[1].clear();
     const [one, two, three] = [await start(1), await start(2), await start(3)];
@@ -102,19 +104,19 @@ describe("a member", () => {
       "lost-journal",
     ]);
     expect(one.lines).toEqual([
-      `lost-journal: node 2 has come with a new journal, and this node remembers another: ${PROMISED}. ${REMEDY}`,
+      `lost-journal: node 2 has a new journal, but this node remembers another: ${PROMISED}. ${REMEDY}`,
     ]);
     expect(two.lines).toEqual([
-      `lost-journal: this node has come with a new journal, and node 1 remembers another: ${PROMISED}. ${REMEDY}`,
+      `lost-journal: this node has a new journal, but node 1 remembers another: ${PROMISED}. ${REMEDY}`,
     ]);
     expect(call(one, three)).toBeNull();
-    for (const each of [one, two, three]) each.identity.sayAwaited(); // None takes this for a first start.
+    for (const each of [one, two, three]) each.identity.sayAwaited(); // No member mistakes this for a first start.
     expect([one, two, three].map(({ lines }) => lines.length)).toEqual([1, 1, 1]);
     expect(two.identity.obstacle).toBe(two.lines[0]);
     expect(await start(3).then(({ identity }) => identity.obstacle)).toBeNull();
   });
 
-  test("that has lost its folder finds no majority with others that have: one that has not is enough", async () => {
+  test("that has lost its folder finds no majority of others that have, too: one that has not is enough", async () => {
     const { folders, start } = await founded();
     folders[1].clear();
     folders[2].clear();
@@ -129,7 +131,7 @@ describe("a member", () => {
     expect([call(two, three), call(three, two), two.identity.isFounded]).toEqual(["not-founded", "not-founded", false]);
   });
 
-  test("whose folder is put back is let in again, and that is told", async () => {
+  test("whose folder is restored is admitted again, which is logged", async () => {
     const { folders, start } = await founded();
     const kept = new Map(folders[1]);
     const one = await start(1);
@@ -145,21 +147,21 @@ describe("a member", () => {
     ]);
   });
 
-  test("with another list is refused, whichever of the two calls, and both say which list each has", async () => {
+  test("with a different list is refused in both directions, and both log the two lists", async () => {
     const { members } = await founded();
     const five = await member(4, [1, 2, 3, 4, 5], new Map());
     const remedy = (newcomer: string): string =>
-      `there is no link between them until both are started with one list. If ${newcomer} is to join a cluster that runs, empty its folder and start it with existing: true (--existing)`;
+      `they will have no link until both are started with the same list. If ${newcomer} should join a running cluster, empty its folder and start it with existing: true (--existing)`;
     expect([call(five, members[0]), call(members[0], five)]).toEqual(["wrong-members", "wrong-members"]);
     expect(members[0].lines).toEqual([
-      `wrong-members: node 4 has the members 1, 2, 3, 4, 5, and this node has 1, 2, 3: ${remedy("node 4")}`,
+      `wrong-members: node 4 has the members 1, 2, 3, 4, 5, but this node has 1, 2, 3: ${remedy("node 4")}`,
     ]);
     expect(five.lines).toEqual([
-      `wrong-members: node 1 has the members 1, 2, 3, and this node has 1, 2, 3, 4, 5: ${remedy("this node")}`,
+      `wrong-members: node 1 has the members 1, 2, 3, but this node has 1, 2, 3, 4, 5: ${remedy("this node")}`,
     ]);
   });
 
-  test("with another list is told to empty no folder if both groups are founded, or neither is", async () => {
+  test("with a different list is advised to empty no folder if both groups are founded, or neither is", async () => {
     const { members } = await founded();
     const [three, four] = [await member(3, [3, 4], new Map()), await member(4, [3, 4], new Map())];
     call(three, await member(1, [1, 2, 3], new Map()));
@@ -168,21 +170,21 @@ describe("a member", () => {
     await meet(three, four);
     expect(call(four, members[0])).toBe("wrong-members");
     for (const { lines } of [early, members[0]])
-      expect(lines).toEqual([expect.stringMatching(/are started with one list$/)]);
+      expect(lines).toEqual([expect.stringMatching(/are started with the same list$/)]);
   });
 
-  test("does not start with another list than its journal knows, also before its group was founded", async () => {
+  test("does not start with a different list than in its journal, even before its group was founded", async () => {
     const folder: Kept = new Map();
     await member(3, [1, 2, 3], folder);
     await expect(member(3, [5, 4, 3], folder)).rejects.toMatchObject({
       code: "wrong-members",
       message:
-        "expected the members 1, 2, 3, as the journal in journal-3 knows them, got 3, 4, 5: start this member with the list that it had, for with another it would give two majorities its vote. If the list was changed while it was down, start it once with the list that it had: it learns of the change from the others",
+        "expected the members 1, 2, 3, as recorded in the journal in journal-3, got 3, 4, 5: start this member with the recorded list, because with a different list it could vote in two majorities. If the list changed while the member was down, start it once with the recorded list: it learns about the change from the other members",
     });
     await expect(member(3, [3, 2, 1], folder)).resolves.toMatchObject({ self: 3 });
   });
 
-  test("of two lists that share a member makes at most one of them a group", async () => {
+  test("of two lists that share a member, at most one becomes a group", async () => {
     const shared: Kept = new Map();
     const [one, two, three] = [
       await member(1, [1, 2, 3], new Map()),
@@ -205,41 +207,41 @@ describe("a member", () => {
 describe("a newcomer that is on no list yet", () => {
   const agreed = { founders: [1, 2, 3], members: [1, 2, 3, 4].map((id) => ({ member: id, journal: "" })), removed: [] };
 
-  test("waits for those that it calls, and says what to do if there is no cluster; on a list it waits for nobody", async () => {
+  test("waits for the members that it calls, and explains what to do without a cluster; on a list it does not wait", async () => {
     const four = await member(4, [1, 2, 4], new Map(), true);
     expect(four.identity.awaited).toEqual([1, 2]);
     four.identity.sayAwaited();
     expect(four.lines).toEqual([
-      "waits for nodes 1, 2 to have it on the list of a cluster that has been founded, as its folder was begun with existing: true (--existing). If this is the first start of all members, nobody founds a cluster so: stop them, empty their folders and start them without",
+      "waiting to be added to the member list of nodes 1, 2, because it was started with existing: true (--existing). If all members are starting for the first time, no cluster can be founded this way: stop them, empty their folders and start them without existing",
     ]);
     four.identity.learn(agreed);
     four.identity.sayAwaited();
     expect([four.identity.awaited, four.lines.length]).toEqual([[], 1]);
   });
 
-  test("says that it has no list, where those that it calls are not founded yet", async () => {
+  test("reports that it is on no list if the members that it calls are not founded yet", async () => {
     const [one, three] = [await member(1, [1, 2, 3], new Map()), await member(3, [1, 2, 3], new Map(), true)];
     expect(call(one, three)).toBe("wrong-members");
     expect(three.lines).toEqual([
-      "wrong-members: node 1 has the members 1, 2, 3, and this node has no list yet: there is no link between them until that group has been founded",
+      "wrong-members: node 1 has the members 1, 2, 3, but this node has no list yet: they will have no link until that group has been founded",
     ]);
   });
 
-  test("is told by one on whose list it is not that it has none", async () => {
+  test("learns from a member that does not list it that it is on no list", async () => {
     const [one, nine] = [await member(1, [1, 2, 3], new Map()), await member(9, [1, 9], new Map(), true)];
     expect(call(nine, one)).toBe("wrong-members");
     expect(one.lines).toEqual([
-      "wrong-members: node 9 has no list yet, and this node has 1, 2, 3: there is no link between them until it is on that list",
+      "wrong-members: node 9 has no list yet, but this node has 1, 2, 3: they will have no link until it is on that list",
     ]);
   });
 
-  test("does not start with a folder that was begun to found a cluster, unless that has been founded", async () => {
+  test("does not start with a folder that was created to found a cluster, unless that was founded", async () => {
     const folder: Kept = new Map();
     await member(4, [1, 2, 3, 4], folder);
     await expect(member(4, [1, 4], folder, true)).rejects.toMatchObject({
       code: "wrong-members",
       message:
-        "expected a folder that is empty or knows a cluster, as this member is started with existing: true (--existing), got journal-4, which was begun to found one of the members 1, 2, 3, 4 and has not: if this member is to join a cluster that runs, empty the folder; if it is to found one, start it without",
+        "expected a folder that is empty or belongs to a cluster, because this member is started with existing: true (--existing), got journal-4, which was meant to found a cluster with the members 1, 2, 3, 4 but has not done so: to join a running cluster, empty the folder; to found one, start the member without existing",
     });
     const { folders } = await founded();
     await expect(member(2, [1, 2, 3], folders[1], true)).resolves.toMatchObject({ self: 2 });
@@ -267,36 +269,36 @@ describe("a newcomer that has read only earlier lists", () => {
     return { self, identity, lines: [] };
   }
 
-  test("lets in who has been told of its journal: the leader may be one that it does not know yet", async () => {
+  test("admits a node that knows its journal, since the leader may be one that it does not know yet", async () => {
     const five = await newcomer(5, { 1: "one", 2: "two", 3: "three", 4: "" });
     const own = five.identity.toward(4).journal;
     const four = await newcomer(4, { 2: "two", 3: "three", 5: own });
     expect(call(four, five)).toBeNull();
   });
 
-  test("but nobody who knows nothing of it: that may be one that has lost its journal", async () => {
+  test("but refuses a node that does not know it, which may have lost its journal", async () => {
     const five = await newcomer(5, { 1: "one", 2: "two", 3: "three", 4: "" });
     expect(call(await newcomer(4, { 2: "two", 3: "three" }), five)).toBe("not-founded");
   });
 });
 
-describe("nodes with made-up ids, however many,", () => {
+describe("any number of nodes with made-up ids", () => {
   const STRANGERS = 128;
   const stranger = { group: "1, 9", journal: "", isFounded: false, remembers: "" };
 
-  test("do not keep out what is wrong with a member, in the status or in the log", async () => {
+  test("do not hide a member's problem, in the status or in the log", async () => {
     const { folders, start } = await founded();
     folders[1].clear();
     const one = await start(1);
     for (let node = 1_000; node < 4_000; node += 1) one.identity.judge(node, stranger);
     expect(call(await start(2), one)).toBe("lost-journal");
     expect(one.identity.disagreements.get(2)?.reason).toBe("lost-journal");
-    expect(one.lines.at(-1)).toContain("lost-journal: node 2 has come with a new journal");
+    expect(one.lines.at(-1)).toContain("lost-journal: node 2 has a new journal");
     for (let node = 4_000; node < 5_000; node += 1) one.identity.judge(node, stranger);
     expect(one.identity.disagreements.get(2)?.reason).toBe("lost-journal");
   });
 
-  test("are remembered up to a number, the latest of them: each anew that calls again", async () => {
+  test("are remembered up to a limit, the latest of them", async () => {
     const one = await member(1, [1, 2, 3], null);
     for (let node = 1_000; node < 1_000 + STRANGERS; node += 1) one.identity.judge(node, stranger);
     one.identity.judge(1_000, stranger);
@@ -307,7 +309,7 @@ describe("nodes with made-up ids, however many,", () => {
   });
 });
 
-test("of very many members the list is of bounded length, and still tells lists apart", () => {
+test("a very long list has a text of bounded length that still distinguishes lists", () => {
   const ids = Array.from({ length: 128 }, (_, index) => 2 ** 52 + index);
   const identityOf = (members: readonly NodeId[]) =>
     new GroupIdentity({ self: members[0] as NodeId, members, log: createLog(() => {}) }).group;

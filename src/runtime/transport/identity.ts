@@ -1,14 +1,16 @@
 /**
- * What a node says of itself in the hand-shake besides its address: which members it counts as its group, and which journal
- * keeps its promises. Two nodes that differ in that must not take part in one decision, so they have no link at all, and
- * each learns from the hand-shake what the other one has.
+ * A node's identity in the handshake, in addition to its address: which members it considers to be its group, and which
+ * journal stores its promises. Nodes whose identities contradict each other must not take part in the same decision.
+ * They therefore have no link at all, and each learns the other's identity from the handshake.
  *
- * A group is founded once, by all its members: each has to hear of every other's journal, and writes them down. From then on
- * nobody comes in with another journal. So a member that has lost its own, and with it what it has promised, is noticed by each
- * of the others; and of two lists that share a member only one can ever be founded, for that member's journal knows one list.
+ * A group is founded once, by all of its members. Each of them must learn every other member's journal, and stores its
+ * name. From then on, a member with a different journal is refused. So if a member loses its journal, and with it its
+ * promises, all the other members notice. Of two lists that share a member, only one can ever be founded, because that
+ * member's journal contains only one list.
  *
- * The founders name the group for good. Who is in it later is said by a list that the members agree on, which also says whose
- * journal is whose. A newcomer founds nothing: it waits until the members that it calls have it on their list.
+ * The founders identify the group permanently. Later changes are recorded in a list that the members agree on, which
+ * also records each member's journal. A newcomer founds nothing. It waits until the members that it connects to have it
+ * on their list.
  */
 
 import { hash } from "../../core/plain.ts";
@@ -17,20 +19,26 @@ import { boolean, struct, text } from "../../core/shape.ts";
 import { docsPage } from "../docs-page.ts";
 import type { Log } from "../log.ts";
 
+/** The part of the handshake that compares two nodes' groups. */
 export interface Identity {
-  /** The ids of all members, as `groupText` writes them. */
+  /** The ids of all members, as formatted by `groupText`. */
   readonly group: string;
-  /** Names the journal; empty without one. */
+  /** The name of the journal. Empty if there is none. */
   readonly journal: string;
-  /** Whether this journal was there when the group was founded: one that was not may stand for one that is lost. */
+  /**
+   * Whether the sender's journal records that the group was founded. If not, the journal may have replaced a lost one.
+   * Always true for a newcomer and for a node without a journal.
+   */
   readonly isFounded: boolean;
-  /** The journal that it remembers of the node it speaks to; empty if none. */
+  /** The journal that the sender has on record for the node that it contacts. Empty if it has none. */
   readonly remembers: string;
 }
 
 const MAX_GROUP_BYTES = 480;
+/** The maximum length of a journal's name. */
 export const MAX_JOURNAL_BYTES = 40;
 
+/** The shape of an identity. */
 export const identityShape = struct<Identity>({
   group: text(MAX_GROUP_BYTES),
   journal: text(MAX_JOURNAL_BYTES),
@@ -38,7 +46,10 @@ export const identityShape = struct<Identity>({
   remembers: text(MAX_JOURNAL_BYTES),
 });
 
-/** The same for the same members, in whatever order they are listed; of many, the first are spelt out. */
+/**
+ * Returns text that is the same for equal sets of members, regardless of their order. Long lists are abbreviated after
+ * the first few ids.
+ */
 export function groupText(ids: readonly NodeId[]): string {
   const all = [...ids].sort((a, b) => a - b).join(", ");
   if (all.length <= MAX_GROUP_BYTES) return all;
@@ -46,8 +57,8 @@ export function groupText(ids: readonly NodeId[]): string {
 }
 
 /**
- * What two nodes can differ in. `not-founded`: in nothing, but one of them has not met the whole group yet, or not all of it knows the
- * other's journal. `removed`: one of them has been taken from the list.
+ * How two nodes can differ. `not-founded`: they agree, but one of them has not yet received the identities of the whole
+ * group, or its journal is not yet known to every member. `removed`: one of them was removed from the list.
  */
 export const differences = ["wrong-members", "lost-journal", "not-founded", "removed"] as const;
 export type Difference = (typeof differences)[number];
@@ -58,69 +69,72 @@ export interface Objection {
   readonly detail: string;
 }
 
-/** What is for people to mend. */
+/** A difference that only an operator can resolve. */
 export interface Disagreement extends Objection {
   readonly reason: "wrong-members" | "lost-journal";
   readonly detail: string;
-  /** That the other one has. */
+  /** The other node's members. */
   readonly members: string;
 }
 
-/** What a node remembers of its group, in its journal. */
+/** A node's knowledge of its group, as stored in its journal. */
 export interface Memory {
-  /** Names this journal. */
+  /** The name of this journal. */
   readonly journal: string;
-  /** Of the other members, once the group is founded; null before. */
+  /** The journals of the other members. Null until the group has been founded. */
   readonly others: ReadonlyMap<NodeId, string> | null;
-  /** Writes down the journals of the others, with which the group is founded; calls back when that is durable. */
+  /** Stores the journals of the other members, which founds the group. Calls `then` when they are durable. */
   found(others: ReadonlyMap<NodeId, string>, then: () => void): void;
 }
 
-/** What the members have agreed on. */
+/** The member list that the group has agreed on. */
 export interface AgreedMembers {
   readonly founders: readonly NodeId[];
-  /** `journal` is empty of one that has not called yet. */
+  /** The members and their journals. `journal` is empty for a member that has not connected yet. */
   readonly members: readonly { readonly member: NodeId; readonly journal: string }[];
   readonly removed: readonly NodeId[];
 }
 
 export interface GroupIdentityOptions {
   readonly self: NodeId;
-  /** The founders; of a newcomer: itself, and members that it knows of. */
+  /** The founders. For a newcomer: itself and the members that it knows. */
   readonly members: readonly NodeId[];
-  /** It is to come into a group that others have founded. */
+  /** Whether this node will join an existing group. */
   readonly isNewcomer?: boolean;
-  /** Whether there are newcomers: not where who takes part is fixed. */
+  /** Whether newcomers are admitted. False if the set of nodes is fixed. */
   readonly takesNewcomers?: boolean;
   readonly log: Log;
-  /** Null of a node that keeps no journal: it has nothing to lose. */
+  /** The knowledge stored in the journal. Null for a node without a journal, which has nothing to lose. */
   readonly memory?: Memory | null;
 }
 
-/** Of the nodes that are no members, so many are kept in mind: those that have called last. Anybody can make ids up. */
+/**
+ * The maximum number of nonmembers to remember. The ones that connected most recently are kept. Nonmembers can make up
+ * ids, so the number must be bounded.
+ */
 const MAX_STRANGERS = 128;
 
-/** Who this node is for the others, and who they have said they are. */
+/** This node's identity as presented to the other nodes, and the identities that they have presented. */
 export class GroupIdentity {
   readonly #options: GroupIdentityOptions;
   group: string;
-  /** A node has been found to differ in what is for people to mend, or no longer does: then null. */
+  /** Called when an operator must resolve a difference with a node. Null: the difference has been resolved. */
   onDisagreement: (node: NodeId, disagreement: Disagreement | null) => void = () => {};
-  /** The group has been founded: links that were refused may open. */
+  /** Called when the group has been founded. Links that were refused before may now open. */
   onFounded: () => void = () => {};
-  /** A member that has not called before has, with this journal. */
+  /** Called when a member connects for the first time, with its journal. */
   onFirstCall: (node: NodeId, journal: string) => void = () => {};
-  /** This node has been taken from the list of members: another says so. */
+  /** Called when another node reports that this node was removed from the member list. */
   onRemoved: (by: NodeId) => void = () => {};
   readonly #disagreements = new Map<NodeId, Disagreement>();
-  /** Those of them that are no members, and who has called last at the end. */
+  /** Nonmembers with a disagreement. The one that connected last comes last. */
   readonly #strangers = new Set<NodeId>();
-  /** Who has lines of its own in the log, of those that are no members. */
+  /** Nonmembers that have their own keys for log messages. */
   readonly #namedStrangers = new Set<NodeId>();
   #peers: readonly NodeId[];
   #agreed: AgreedMembers | null = null;
   readonly #memory: Memory | null;
-  /** The journals of the others, as they have said. */
+  /** The journals that the other nodes have presented. */
   readonly #met = new Map<NodeId, string>();
   #others: ReadonlyMap<NodeId, string> | null;
   #isFounding = false;
@@ -132,27 +146,30 @@ export class GroupIdentity {
     this.#peers = members.filter((member) => member !== self);
     this.#memory = memory ?? null;
     this.#others = memory?.others ?? null;
-    this.#foundIfMet(); // Alone it has nobody to meet.
+    this.#foundIfMet(); // A single member founds its group immediately.
   }
 
-  /** Whether this node takes part: with a journal only once all members have met, or as a newcomer to those that have. */
+  /**
+   * Whether this node may take part in decisions. A node with a journal must first receive the identities of all
+   * members, unless it is a newcomer.
+   */
   get isFounded(): boolean {
     return this.#memory === null || this.#others !== null || this.#options.isNewcomer === true;
   }
 
-  /** The members have agreed on another list. */
+  /** Adopts a new list that the members have agreed on. */
   learn(agreed: AgreedMembers): void {
     this.#agreed = agreed;
     this.group = groupText(agreed.founders);
     this.#peers = agreed.members.map(({ member }) => member).filter((member) => member !== this.#options.self);
   }
 
-  /** Whether it is another member, by the list that this node knows. */
+  /** Whether the node is another member, according to this node's list. */
   isPeer(node: NodeId): boolean {
     return this.#peers.includes(node);
   }
 
-  /** Whether it is in the group, and has been told of this node's journal. */
+  /** Whether the other node is in this group and has this node's journal on record. */
   isRememberedBy({ group, isFounded, remembers }: Identity): boolean {
     const isOfGroup = group !== "" && (group === this.group || this.group === "");
     return isOfGroup && isFounded && remembers !== "" && remembers === this.#memory?.journal;
@@ -162,34 +179,40 @@ export class GroupIdentity {
     return this.#agreed?.removed.includes(node) === true;
   }
 
-  /** What this node remembers of that one; empty if nothing. */
+  /** Returns the journal that this node has on record for `node`. Empty if it has none. */
   journalOf(node: NodeId): string {
     if (node === this.#options.self) return this.#memory?.journal ?? "";
     const listed = this.#agreed?.members.find(({ member }) => member === node)?.journal ?? "";
     return listed === "" ? (this.#others?.get(node) ?? "") : listed;
   }
 
-  /** The members that have not been met, for which a new group waits; of a newcomer that is on no list yet, those that it calls. */
+  /**
+   * The members whose identity a new group is still waiting for. For a newcomer that is not on any list yet, these are
+   * the members that it connects to.
+   */
   get awaited(): readonly NodeId[] {
     if (this.#isOnNoList) return this.#peers;
     return this.isFounded ? [] : this.#peers.filter((peer) => !this.#met.has(peer));
   }
 
-  /** Why there is no link between this node and some member, with the remedy; null if no hand-shake has found a reason. */
+  /** Why this node has no link to one of the members, and how to fix it. Null if no handshake has found a reason. */
   get obstacle(): string | null {
     const found = [...this.#disagreements].filter(([node]) => this.isPeer(node)).map(([, each]) => each);
     const first = found.find(({ reason }) => reason === "lost-journal") ?? found[0];
     return first === undefined ? null : `${first.reason}: ${first.detail}`;
   }
 
-  /** Says for which members a new group or a newcomer waits, if it does. A node that the log has told of an obstacle waits in vain. */
+  /**
+   * Logs which members a new group or a newcomer is waiting for. Logs nothing if there is a known obstacle, since
+   * waiting will not help.
+   */
   sayAwaited(): void {
     if (this.awaited.length === 0 || this.obstacle !== null) return;
     const nodes = `${this.awaited.length === 1 ? "node" : "nodes"} ${this.awaited.join(", ")}`;
     this.#options.log.warn(
       this.#isOnNoList
-        ? `waits for ${nodes} to have it on the list of a cluster that has been founded, as its folder was begun with existing: true (--existing). If this is the first start of all members, nobody founds a cluster so: stop them, empty their folders and start them without`
-        : `waits for ${nodes}: a cluster's first start needs all its members, which remember each other's journals from then on; after that a majority is enough`,
+        ? `waiting to be added to the member list of ${nodes}, because it was started with existing: true (--existing). If all members are starting for the first time, no cluster can be founded this way: stop them, empty their folders and start them without existing`
+        : `waiting for ${nodes}: all members must be running when a cluster starts for the first time; after that, a majority is enough`,
     );
   }
 
@@ -197,17 +220,17 @@ export class GroupIdentity {
     return this.#options.isNewcomer === true && this.#agreed === null;
   }
 
-  /** What is said to that node. */
+  /** Returns the identity to send to this node. */
   toward(node: NodeId): Identity {
     const { group, isFounded } = this;
     const remembers = this.journalOf(node);
     return { group, journal: this.#memory?.journal ?? "", isFounded, remembers };
   }
 
-  /** Another node has said who it is, in its hello or in its refusal: why there can be no link to it, or null. */
+  /** Compares another node's identity, taken from its hello or refusal. Returns why there can be no link, or null. */
   judge(node: NodeId, theirs: Identity): Objection | null {
     if (this.isRemoved(node))
-      return { reason: "removed", detail: `node ${node} has been removed from the members: it does not come back` };
+      return { reason: "removed", detail: `node ${node} has been permanently removed from the cluster` };
     this.#adopt(theirs);
     const found = this.#difference(node, theirs);
     if (found !== null) {
@@ -219,24 +242,30 @@ export class GroupIdentity {
     if (this.#memory === null || theirs.journal === "") return null;
     if (this.#isFirstCall(node) && !this.isRememberedBy(theirs)) {
       this.onFirstCall(node, theirs.journal);
-      return { reason: "not-founded", detail: `the members are about to write down the journal of node ${node}` };
+      return { reason: "not-founded", detail: `the members are recording node ${node}'s journal` };
     }
     if (theirs.isFounded && this.isFounded) return null;
-    this.#meet(node, theirs.journal); // With which the group may be founded, as soon as that is durable.
-    return { reason: "not-founded", detail: "the members of this group have not all met yet, as they have to once" };
+    this.#meet(node, theirs.journal); // After the last member, this founds the group as soon as the record is durable.
+    return {
+      reason: "not-founded",
+      detail: "the members of this group have not all connected to each other yet, which is required once",
+    };
   }
 
-  /** Who differs at present in what is for people to mend. */
+  /** The current differences that only an operator can resolve. */
   get disagreements(): ReadonlyMap<NodeId, Disagreement> {
     return this.#disagreements;
   }
 
-  /** A newcomer is of the first group that takes it. */
+  /** If this newcomer has no group yet, adopts the first founded group that replies. */
   #adopt({ group, isFounded }: Identity): void {
     if (this.group === "" && isFounded) this.group = group;
   }
 
-  /** By the list that this node knows. One that has been told of this node's journal was let in by others, and knows a later list. */
+  /**
+   * Whether this node's list contains the node, but no journal for it. If the node also has this node's journal on
+   * record, the other members have already admitted it with a later list.
+   */
   #isFirstCall(node: NodeId): boolean {
     return this.#agreed !== null && this.isPeer(node) && this.journalOf(node) === "";
   }
@@ -247,7 +276,7 @@ export class GroupIdentity {
     if (this.#disagreements.get(node)?.detail === found.detail) return;
     this.#disagreements.set(node, found);
     const fields = { event: "peer-differs", peer: node, reason: found.reason };
-    const whose = isMember || this.#namedStrangers.has(node) ? node : "of others"; // So that the log keeps its keys for members.
+    const whose = isMember || this.#namedStrangers.has(node) ? node : "of others"; // These nonmembers share a log key.
     this.#options.log.once(`${found.reason} ${whose}`, `${found.reason}: ${found.detail}`, fields);
     this.onDisagreement(node, found);
   }
@@ -289,54 +318,62 @@ export class GroupIdentity {
     if (group !== this.group && !isNew)
       return differs(
         "wrong-members",
-        `node ${node} has ${listText(group)}, and this node has ${this.group || NO_LIST}: ${this.#remedy(node, theirs)}`,
+        `node ${node} has ${listText(group)}, but this node has ${this.group || NO_LIST}: ${this.#remedy(node, theirs)}`,
       );
     if (this.#memory === null || journal === "") return null;
     const remembered = this.journalOf(node);
     if (remembered !== "" && remembered !== journal)
       return differs(
         "lost-journal",
-        `node ${node} has come with a new journal, and this node remembers another: it has lost what it promised, and must not take part. ${REMEDY}`,
+        `node ${node} has a new journal, but this node remembers another: it has lost its promises and must not take part. ${REMEDY}`,
       );
     if (remembers !== "" && remembers !== this.#memory.journal)
       return differs(
         "lost-journal",
-        `this node has come with a new journal, and node ${node} remembers another: it has lost what it promised, and must not take part. ${REMEDY}`,
+        `this node has a new journal, but node ${node} remembers another: it has lost its promises and must not take part. ${REMEDY}`,
       );
     return null;
   }
 
-  /** Of two lists. A folder may be emptied only if its member has not been in a group that was founded. */
+  /**
+   * Returns how to resolve the difference between two lists. A folder may only be emptied if its member was never in a
+   * founded group.
+   */
   #remedy(node: NodeId, theirs: Identity): string {
-    if (this.group === "") return "there is no link between them until that group has been founded";
-    if (theirs.group === "") return "there is no link between them until it is on that list";
-    const remedy = "there is no link between them until both are started with one list";
+    if (this.group === "") return "they will have no link until that group has been founded";
+    if (theirs.group === "") return "they will have no link until it is on that list";
+    const remedy = "they will have no link until both are started with the same list";
     if (this.#options.takesNewcomers !== true || this.isFounded === theirs.isFounded) return remedy;
     const newcomer = this.isFounded ? `node ${node}` : "this node";
-    return `${remedy}. If ${newcomer} is to join a cluster that runs, empty its folder and start it with existing: true (--existing)`;
+    return `${remedy}. If ${newcomer} should join a running cluster, empty its folder and start it with existing: true (--existing)`;
   }
 }
 
 const NO_LIST = "no list yet";
 const listText = (group: string): string => (group === "" ? NO_LIST : `the members ${group}`);
 
-/** What pages and programs are told of it. */
+/** The state of the group, for pages and programs. */
 export interface Standing {
-  /** Who differs, member or not: there is no link to it. */
+  /** The nodes with a disagreement, members or not. This node has no link to them. */
   readonly refusals: readonly Refused[];
-  /** The members that have not been met, for which a new group waits; of a newcomer that is on no list yet, those that it calls. */
+  /**
+   * The members whose identity a new group is still waiting for. For a newcomer that is not on any list yet, these are
+   * the members that it connects to.
+   */
   readonly awaited: readonly NodeId[];
 }
 
+/** A node with a disagreement. */
 export interface Refused extends Disagreement {
   readonly node: NodeId;
 }
 
+/** Returns a node's refusals and the members that it is waiting for. */
 export const standingOf = ({ disagreements, awaited }: GroupIdentity): Standing => ({
   refusals: [...disagreements].map(([node, disagreement]) => ({ node, ...disagreement })),
   awaited,
 });
 
 const REMEDY =
-  "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`. " +
-  `If the cluster was restored from a snapshot meanwhile, its folder is of the old one: ${docsPage("recovery.md")}`;
+  "Stop it and restore its folder. If the folder is lost, make a new one with `coterie member replace`. " +
+  `If the cluster was restored from a snapshot, the folder belongs to the old cluster: ${docsPage("operate/recovery.md")}`;

@@ -3,7 +3,7 @@ import { UsageError } from "../../core/errors.ts";
 import { defaultLimits, limitsWith } from "./limits.ts";
 
 describe("limits", () => {
-  test("are those that are asked for, and otherwise the usual ones", () => {
+  test("are the given ones, with defaults for the rest", () => {
     expect(limitsWith({})).toEqual(defaultLimits);
     expect(limitsWith({ maxFrameBytes: 4_096, maxStrangers: 1 })).toEqual({
       ...defaultLimits,

@@ -1,12 +1,13 @@
-/** Bounds on what the outside can make a member hold or wait for. */
+/** Limits on the memory and time that outside programs can use up in a member. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 
+/** Limits for each member. All have defaults. */
 export interface Limits {
   readonly maxFrameBytes: number;
-  /** Per peer: what waits to be sent and what is not acknowledged yet. */
+  /** The maximum total size of the messages to one peer that are queued or not yet acknowledged. */
   readonly maxQueueBytes: number;
   readonly handshakeTimeoutMs: number;
-  /** Connections that have not said who they are yet. */
+  /** The maximum number of connections that have not yet identified themselves. */
   readonly maxStrangers: number;
 }
 
@@ -17,10 +18,13 @@ export const defaultLimits: Limits = {
   maxStrangers: 64,
 };
 
-/** With less, the messages of an ordinary protocol would not fit, which shows only when one is sent. */
+/**
+ * The lowest frame limit. With a lower one, the messages of ordinary protocols would not fit, and this would only be
+ * noticed when one is sent.
+ */
 const MIN_FRAME_BYTES = 4 * 1024;
 
-/** @throws UsageError for frames too small to carry messages. */
+/** @throws UsageError if frames would be too small for messages */
 export function limitsWith(wanted: Partial<Limits>): Limits {
   const limits = { ...defaultLimits, ...wanted };
   if (limits.maxFrameBytes < MIN_FRAME_BYTES)

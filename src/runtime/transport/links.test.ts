@@ -1,4 +1,4 @@
-/** Both ends of a connection on sockets that do exactly what the test says, for what real ones do too seldom. */
+/** Checks both ends of a connection with scripted sockets, for behavior that is rare with real ones. */
 
 import { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -17,7 +17,7 @@ import { GroupIdentity } from "./identity.ts";
 import { defaultLimits } from "./limits.ts";
 import { OutgoingLink } from "./outgoing-link.ts";
 
-/** What is written stands in `written`; with `held`, the writer is told to wait. */
+/** A socket that collects its output in `written`. With `held`, writes signal backpressure. */
 class ScriptedSocket extends Duplex {
   readonly remoteAddress = "192.0.2.1";
   readonly written: Buffer[] = [];
@@ -89,13 +89,13 @@ function accepting() {
 }
 
 describe("the accepting end", () => {
-  test("acknowledges at last to a peer that did not read for a while", async () => {
+  test("eventually acknowledges to a peer that did not read for a while", async () => {
     const { acceptor, socket, received } = accepting();
-    socket.held = true; // From the welcome on.
+    socket.held = true; // Backpressure starts with the welcome.
     for (let first = 1; first <= 5; first++) socket.say(messagesFrame(first));
     await vi.waitFor(() => expect(received).toEqual([1, 2, 3, 4, 5]), PATIENCE);
     await vi.waitFor(() => expect(socket.kinds()).toEqual([FRAME.welcome]), PATIENCE);
-    await new Promise((resolve) => setTimeout(resolve, 50)); // Longer than an acknowledgement waits to be sent.
+    await new Promise((resolve) => setTimeout(resolve, 50)); // Longer than the delay of an acknowledgement.
     expect(socket.kinds()).toEqual([FRAME.welcome]);
     socket.proceed();
     await vi.waitFor(() => expect(socket.kinds()).toEqual([FRAME.welcome, FRAME.ack]), PATIENCE);
@@ -103,7 +103,7 @@ describe("the accepting end", () => {
     acceptor.close();
   });
 
-  test("takes nothing from a connection that it has replaced", async () => {
+  test("accepts nothing from a connection that it has replaced", async () => {
     const { acceptor, socket, received } = accepting();
     socket.say(messagesFrame(1));
     await vi.waitFor(() => expect(received).toEqual([1]), PATIENCE);
@@ -116,7 +116,7 @@ describe("the accepting end", () => {
     acceptor.close();
   });
 
-  test("keeps a peer whose proof that it lives has come while this process stood still", async () => {
+  test("keeps a peer whose proof of life arrived while this process was paused", async () => {
     const { acceptor, socket } = accepting();
     await vi.waitFor(() => expect(socket.kinds()).toEqual([FRAME.welcome]), PATIENCE);
     const rival = new ScriptedSocket();
@@ -125,7 +125,8 @@ describe("the accepting end", () => {
     await vi.waitFor(() => expect(socket.kinds()).toEqual([FRAME.welcome, FRAME.probe]), PATIENCE);
     const now = performance.now();
     const clock = vi.spyOn(performance, "now").mockReturnValue(now + 60_000);
-    await new Promise((resolve) => setTimeout(resolve, 30)); // It has looked once, before it reads.
+    // Let the timeout check run before the proof of life arrives.
+    await new Promise((resolve) => setTimeout(resolve, 30));
     socket.say(emptyFrame(FRAME.alive));
     clock.mockReturnValue(now + 60_001);
     await vi.waitFor(() => expect(rival.kinds()).toEqual([FRAME.refuse]), PATIENCE);
@@ -133,7 +134,7 @@ describe("the accepting end", () => {
     acceptor.close();
   });
 
-  test("hands the failure of a handler on, and does not blame the peer", async () => {
+  test("reports the failure of a handler, and does not blame the peer", async () => {
     const { acceptor, socket, counts, fatal, lines } = accepting();
     socket.say(messagesFrame(13));
     await vi.waitFor(() => expect(fatal.map(({ message }) => message)).toEqual(["a handler failed"]), PATIENCE);
@@ -189,8 +190,8 @@ const values = (socket: ScriptedSocket): number[] =>
       return found;
     });
 
-describe("the dialling end", () => {
-  test("sends what was written before the link was open first", async () => {
+describe("the dialing end", () => {
+  test("sends messages first that were written before the link was open", async () => {
     const { link, latest, welcome } = dialling();
     link.send(numbered(1));
     await nextTurn();
@@ -204,7 +205,7 @@ describe("the dialling end", () => {
     link.close();
   });
 
-  test("fills one frame while the socket asks to wait", async () => {
+  test("fills one frame during backpressure", async () => {
     const { link, latest, welcome } = dialling();
     welcome(7);
     await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
@@ -250,7 +251,7 @@ describe("the dialling end", () => {
     welcome(7);
     await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
     latest().destroy();
-    await vi.waitFor(() => expect(sockets).toHaveLength(2), PATIENCE); // Process 7 accepts this dial, and dies.
+    await vi.waitFor(() => expect(sockets).toHaveLength(2), PATIENCE); // Process 7 accepts this connection, then dies.
     link.noteIncarnation(8);
     link.send(numbered(1));
     welcome(7);
@@ -261,13 +262,13 @@ describe("the dialling end", () => {
     link.close();
   });
 
-  test("reports what was meant for a process that has ended, and only that", async () => {
+  test("reports exactly the messages for a process that has ended as lost", async () => {
     const { link, latest, lost, counts, welcome } = dialling();
     welcome(7);
     await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
     for (const value of [1, 2, 3]) link.send(numbered(value));
     await nextTurn();
-    latest().say(ackCodec.frame({ received: 2 })); // In the middle of a frame, as after a refusal.
+    latest().say(ackCodec.frame({ received: 2 })); // It acknowledges part of a frame, as after a refusal.
     await nextTurn();
     link.noteIncarnation(8);
     expect(lost).toEqual([{ first: 3, last: 3, why: "crashed" }]);
@@ -278,7 +279,7 @@ describe("the dialling end", () => {
     link.close();
   });
 
-  test("reports them as well if the next run of the process answers a dial before it calls", async () => {
+  test("also reports them if the next run of the process answers a dial before it calls", async () => {
     const { link, sockets, latest, lost, welcome } = dialling();
     welcome(7);
     await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
@@ -294,7 +295,7 @@ describe("the dialling end", () => {
     link.close();
   });
 
-  test("takes what is for any run of a process from one to the next: others may have heard of that before this link", async () => {
+  test("carries messages for any run over to the next run, because others may have known that run before this link", async () => {
     const { link, latest, lost, welcome } = dialling({ outlives: ({ value }) => value > 10 });
     welcome(7);
     await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
@@ -302,7 +303,7 @@ describe("the dialling end", () => {
     await nextTurn();
     latest().say(ackCodec.frame({ received: 1 }));
     await nextTurn();
-    link.send(numbered(13)); // Process 7 is no more, which this end does not know yet.
+    link.send(numbered(13)); // Process 7 has ended, but this end does not know that yet.
     link.noteIncarnation(8);
     expect(lost).toEqual([{ first: 2, last: 5, why: "crashed" }]);
     welcome(8);
@@ -312,11 +313,11 @@ describe("the dialling end", () => {
   });
 
   test.each([
-    ["acknowledges what was never sent", ackCodec.frame({ received: 9 })],
+    ["acknowledges messages that were never sent", ackCodec.frame({ received: 9 })],
     ["sends messages the wrong way", messagesFrame(1)],
     ["welcomes twice", welcomeCodec.frame({ incarnation: 7, received: 0 })],
     ["sends a frame too long for an answer", Buffer.from([0, 1, 0, 0, FRAME.ack])],
-  ])("leaves a peer that %s, and keeps what it has for it", async (_what, bytes) => {
+  ])("leaves a peer that %s, and keeps its messages", async (_what, bytes) => {
     const { link, latest, welcome, counts, lines, lost } = dialling();
     welcome(7);
     await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
@@ -332,7 +333,7 @@ describe("the dialling end", () => {
     link.close();
   });
 
-  test("proves that it is alive, but not to a peer that asks and asks without reading", async () => {
+  test("proves that it is alive, but not to a peer that keeps probing without reading", async () => {
     const { link, latest, welcome } = dialling();
     welcome(7);
     await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
@@ -345,7 +346,7 @@ describe("the dialling end", () => {
     link.close();
   });
 
-  test("takes no dead connection's word", async () => {
+  test("ignores bytes from a closed connection", async () => {
     const { link, sockets, welcome, lost } = dialling();
     welcome(7);
     await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);

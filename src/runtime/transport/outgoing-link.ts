@@ -1,8 +1,9 @@
 /**
- * The way to one peer. Messages leave in order, many in one frame, and are kept until the peer acknowledges them: when
- * a connection breaks and is dialled again, what did not arrive is sent again, so two processes that both live on lose
- * nothing and see nothing twice. Messages to a process that has crashed are reported as lost once a later run of that process
- * has identified itself. A refused connection proves nothing: an old address, a proxy or a firewall may have refused it.
+ * The link to one peer. Messages are sent in order, many per frame, and are buffered until the peer acknowledges them.
+ * When a connection breaks, the link dials again and resends unacknowledged messages, so as long as both processes keep
+ * running, no message is lost or received twice. Messages to a crashed process are reported as lost once a later run of
+ * that process has identified itself. A refused connection does not prove a crash, since an old address, a proxy or a
+ * firewall may have caused it.
  */
 import { InvariantViolation } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -34,7 +35,9 @@ import type { Limits } from "./limits.ts";
 export interface OutgoingOptions<M> {
   readonly platform: Platform;
   readonly peer: NodeId;
-  /** The last number that an earlier link of this process has used: the peer goes on counting from it. Default: 0, there was none. */
+  /**
+   * The last number used by an earlier link from this process, which the peer continues. Default: 0, for the first link.
+   */
   readonly after?: number | undefined;
   readonly hello: Omit<Hello, "identity">;
   readonly identity: GroupIdentity;
@@ -43,32 +46,47 @@ export interface OutgoingOptions<M> {
   readonly injector: FaultInjector;
   readonly counts: Counts;
   readonly log: Log;
-  /** Begins to connect to the peer, after so many dials that came to nothing. `onReady`: it may be written to now. */
+  /**
+   * Connects to the peer. `failures` is the number of failed attempts so far. `onReady` is called when the stream can
+   * be written to.
+   */
   readonly connect: (onReady: () => void, failures: number) => Stream;
-  /** Messages `first` to `last` will never arrive; those sent just before a crash may have, unacknowledged. */
+  /**
+   * Called when messages `first` to `last` are lost. A peer that crashed may have received some of them without
+   * acknowledging them.
+   */
   readonly onLost: (first: number, last: number, why: LossReason) => void;
-  /** Whether a message is for the peer in whichever run of its process: then it outlives a crash. Default: none is. */
+  /**
+   * Whether a message is intended for any run of the peer's process, and therefore survives its crash. Default: false
+   * for all messages.
+   */
   readonly outlives?: ((message: M) => boolean) | undefined;
-  /** Something failed that only a mistake in our own code can explain. */
+  /** Called for a failure that only a bug in this code can cause. */
   readonly onFatal: (error: Error) => void;
 }
 
-/** What became of a message: its number on this link, or why it never left. */
+/** The result of sending a message: its number on this link, or why it was not sent. */
 export type Sent =
   | { readonly number: number; readonly lost: null }
   | { readonly number: null; readonly lost: LossReason };
 
-/** A frame leaves when it has grown to this, so that the peer works on it while we go on. ARCHITECTURE.md says what that buys. */
+/**
+ * A frame is sent once it reaches this size, so that the peer can work while this process continues. For the reason,
+ * see docs/internals/decisions.md.
+ */
 const FULL_FRAME_BYTES = 2 * 1024;
 const MIN_BACKOFF_MS = 25;
 const MAX_BACKOFF_MS = 1_000;
-/** With messages unacknowledged for so long, the connection is taken for dead and dialled again. */
+/** If messages remain unacknowledged for this long, the connection is considered dead, and the link dials again. */
 const SILENCE_MS = 10_000;
-/** What an entry of a queue takes besides its bytes: many small ones must not outgrow the limit unseen. */
+/**
+ * The overhead of a queue entry. It is added to the size of the entry, so that the limit also applies to many small
+ * entries.
+ */
 const ENTRY_COST_BYTES = 200;
-/** What a frame needs besides its messages: its kind and the number of the first. */
+/** The size of a frame without its messages: its kind and the number of its first message. */
 const FRAME_EXTRA_BYTES = 9;
-/** Acknowledgements and refusals are small. */
+/** The maximum size of a reply. Acknowledgements and refusals are small. */
 const MAX_REPLY_BYTES = 2_048;
 
 interface SealedFrame {
@@ -85,22 +103,24 @@ export class OutgoingLink<M> {
   #backoffMs = MIN_BACKOFF_MS;
   #redial: Timer | null = null;
   #incarnation: number | null = null;
-  /** The run of the peer's process that was known when the connection was dialed. */
+  /** The last known run of the peer's process when the connection was dialed. */
   #knownAtDial: number | null = null;
-  /** Dials since the last welcome that came to nothing. */
+  /** The number of failed attempts to connect since the last welcome. */
   #failures = 0;
   #lastProgress = 0;
   #watchdog: Timer | null = null;
 
-  /** Numbers of the last message that was taken, and of the last that is in a frame. */
+  /** The number of the last accepted message, and the number of the last one that is in a finished frame. */
   #taken: number;
   #framed: number;
   readonly #held: DelayLine;
-  /** The frame that is being written; its first message, or 0 if there is none. */
+  /** The frame being written, and the number of its first message, or 0 between frames. */
   readonly #writer = new Writer();
   #first = 0;
   #flushScheduled = false;
-  /** Sealed frames up to the last acknowledged; the first `#handed` are with the stream. */
+  /**
+   * Finished frames that have not been acknowledged yet. The first `#handed` of them have been written to the stream.
+   */
   #frames: SealedFrame[] = [];
   #handed = 0;
   #frameBytes = 0;
@@ -118,12 +138,12 @@ export class OutgoingLink<M> {
     return this.#frameBytes + this.#held.bytes + (this.#first > 0 ? this.#writer.position : 0);
   }
 
-  /** The number of the last message that was taken. */
+  /** The number of the last accepted message. */
   get last(): number {
     return this.#taken;
   }
 
-  /** Resolves once the first attempt to reach the peer has ended, one way or the other. */
+  /** Resolves once the first attempt to reach the peer has succeeded or failed. */
   tried: Promise<void> = Promise.resolve();
 
   open(): void {
@@ -136,7 +156,7 @@ export class OutgoingLink<M> {
     if (typeof verdict === "string") return this.#refuse(verdict);
     if (this.#isFull()) {
       const { peer } = this.#options;
-      const text = `the queue to node ${peer} is full (${this.queuedBytes} bytes): messages to it are dropped`;
+      const text = `the queue to node ${peer} is full (${this.queuedBytes} bytes): dropping messages to it`;
       this.#options.log.once(`overflow ${peer}`, text, { event: "queue-full", peer });
       return this.#refuse("overflow");
     }
@@ -146,23 +166,23 @@ export class OutgoingLink<M> {
     return { number: this.#taken, lost: null };
   }
 
-  /** The peer has said which run of its process it is. What was meant for another run is lost. */
+  /** Called when the peer has identified the run of its process. Messages to a different run are lost. */
   noteIncarnation(incarnation: number): void {
     if (this.#incarnation !== incarnation && this.#incarnation !== null) {
       this.#succeeded();
-      if (this.status === "open") this.#abandon(); // It leads to the old process.
+      if (this.status === "open") this.#abandon(); // The link is still connected to the old process.
     }
     this.#incarnation = incarnation;
     this.retry();
   }
 
-  /** There is reason to think that the peer can be reached now. */
+  /** Dials without waiting for the backoff to end, because the peer is probably reachable now. */
   retry(): void {
     this.#backoffMs = MIN_BACKOFF_MS;
     if (this.status === "waiting" && !this.#closed) this.#dial();
   }
 
-  /** The peer has another address from now on. */
+  /** Dials again because the peer's address has changed. */
   redial(): void {
     this.#backoffMs = MIN_BACKOFF_MS;
     if (this.#stream === null) this.retry();
@@ -183,7 +203,7 @@ export class OutgoingLink<M> {
     return { number: null, lost };
   }
 
-  // Messages into frames.
+  // From messages to frames
 
   #isFull(): boolean {
     const entries = this.#frames.length + this.#held.length;
@@ -197,7 +217,7 @@ export class OutgoingLink<M> {
     this.#held.hold(into.bytes(), delayMs);
   }
 
-  /** Adds a message that is bytes already. */
+  /** Adds a message that has already been encoded. */
   #append(message: Buffer): void {
     this.#begin();
     const start = this.#writer.position;
@@ -212,7 +232,7 @@ export class OutgoingLink<M> {
       this.#options.codec.write(message, this.#writer);
       this.#requireFit(this.#writer.position - start);
     } catch (error) {
-      this.#writer.position = start; // Half a message must not leave.
+      this.#writer.position = start; // A partial message must not be sent.
       if (this.#first > this.#framed) this.#first = 0;
       throw error;
     }
@@ -222,10 +242,10 @@ export class OutgoingLink<M> {
   #requireFit(bytes: number): void {
     const { maxFrameBytes } = this.#options.limits;
     if (bytes + FRAME_EXTRA_BYTES > maxFrameBytes)
-      throw new InvariantViolation("bad-message", `a message does not fit a frame of ${maxFrameBytes} bytes`);
+      throw new InvariantViolation("bad-message", `a message does not fit in a frame of ${maxFrameBytes} bytes`);
   }
 
-  /** Begins a frame unless one is begun. */
+  /** Begins a frame if there is none. */
   #begin(): void {
     if (this.#first > 0) return;
     this.#first = this.#framed + 1;
@@ -233,7 +253,9 @@ export class OutgoingLink<M> {
     this.#writer.natural(this.#first);
   }
 
-  /** A message stands in the writer from `start` on. */
+  /**
+   * Completes a message that was written starting at `start`. If it makes the frame too large, moves it to a new one.
+   */
   #written(start: number): void {
     const writer = this.#writer;
     if (writer.position - LENGTH_BYTES > this.#options.limits.maxFrameBytes) {
@@ -279,7 +301,7 @@ export class OutgoingLink<M> {
 
   #acknowledged(received: number): void {
     if (received > this.#framed)
-      throw new MalformedBytes(`${received} messages are acknowledged, and ${this.#framed} were sent`);
+      throw new MalformedBytes(`${received} messages are acknowledged, but only ${this.#framed} were sent`);
     this.#confirmed = Math.max(this.#confirmed, received);
     let done = 0;
     for (; done < this.#frames.length; done++) {
@@ -293,8 +315,8 @@ export class OutgoingLink<M> {
   }
 
   /**
-   * Another run of the peer's process is there. Others may have known it before this link did, and what was sent on the strength
-   * of that must not be lost with the run before.
+   * Handles a new run of the peer's process. Other nodes may learn of the new run before this link does, and this node
+   * may already have acted on that. So messages intended for any run must not be lost with the old run.
    */
   #succeeded(): void {
     const kept = this.#forAnyRun();
@@ -305,7 +327,7 @@ export class OutgoingLink<M> {
     }
   }
 
-  /** Of what the peer has not confirmed, as bytes. */
+  /** Returns the unacknowledged messages that are intended for any run, in encoded form. */
   #forAnyRun(): Buffer[] {
     const { codec, outlives } = this.#options;
     if (outlives === undefined) return [];
@@ -321,7 +343,7 @@ export class OutgoingLink<M> {
     });
   }
 
-  /** Everything that waits is lost. */
+  /** Reports all queued messages as lost. */
   #lose(why: LossReason): void {
     this.#seal();
     const first = Math.max(this.#frames[0]?.first ?? this.#framed + 1, this.#confirmed + 1);
@@ -336,7 +358,7 @@ export class OutgoingLink<M> {
     this.#framed = this.#taken;
   }
 
-  // The connection.
+  // The connection
 
   #dial(tried?: () => void): void {
     const { platform, limits } = this.#options;
@@ -381,7 +403,7 @@ export class OutgoingLink<M> {
         } else if (kind === FRAME.ack && this.status === "open") this.#acknowledged(ackCodec.read(body).received);
         else if (kind === FRAME.probe) this.#proveAlive(stream);
         else if (kind === FRAME.refuse) return this.#refused(body);
-        else throw new MalformedBytes(`a frame of kind ${kind} has no place here`);
+        else throw new MalformedBytes(`unexpected frame of kind ${kind}`);
         return true;
       },
     );
@@ -400,12 +422,13 @@ export class OutgoingLink<M> {
   }
 
   #proveAlive(stream: Stream): void {
-    if (!stream.writableNeedDrain) stream.write(emptyFrame(FRAME.alive)); // What waits to be sent proves it, too.
+    // If data is queued, that data also proves that this process is alive.
+    if (!stream.writableNeedDrain) stream.write(emptyFrame(FRAME.alive));
   }
 
   #welcomed(body: Reader): void {
     const { incarnation, received } = welcomeCodec.read(body);
-    // A later run has called since this dial began, so this welcome is a late one from the run before it.
+    // A later run has connected since this link dialed, so this welcome comes from the earlier run.
     const isLate = this.#incarnation !== this.#knownAtDial && incarnation !== this.#incarnation;
     if (isLate) return void this.#stream?.destroy();
     if (this.#incarnation !== null && this.#incarnation !== incarnation) this.#succeeded();
@@ -427,15 +450,18 @@ export class OutgoingLink<M> {
     const isOfIdentity = differences.some((difference) => difference === reason);
     const text = `node ${peer} refuses this node (${reason}): ${detail}`;
     if (isOfIdentity)
-      this.#options.identity.judge(peer, identity); // Which says what there is.
+      this.#options.identity.judge(peer, identity); // `judge` reports the difference.
     else this.#options.log.once(`refused ${peer} ${reason}`, text, { event: "refused-by-peer", peer, reason });
-    if (reason === "malformed") this.#lose("dropped"); // Sending the same bytes again would go on for ever.
+    if (reason === "malformed") this.#lose("dropped"); // Resending the same bytes would never succeed.
     if (reason !== "not-founded") this.#backoffMs = MAX_BACKOFF_MS;
     this.#stream?.destroy();
     return false;
   }
 
-  /** Failures that a restart or a broken connection causes are not logged: the link dials again. */
+  /**
+   * Handles a failed connection. Errors caused by a restart or a broken connection are not logged, since the link will
+   * dial again.
+   */
   #failed({ code, message }: NodeJS.ErrnoException): void {
     const { peer, log } = this.#options;
     if (code === "ECONNREFUSED" || code === "ECONNRESET" || code === "EPIPE") return;

@@ -1,4 +1,4 @@
-/** What two transports that reach each other do, on the real platform and on the simulated one. */
+/** Checks two transports that can reach each other, on both the real and the simulated platform. */
 import { describe, expect, test } from "vitest";
 import { numbered, type TransportUnderTest, transportUnderTest } from "../../../test/network/transport-under-test.ts";
 import { type Ground, grounds } from "../../../test/platform/ground.ts";
@@ -7,7 +7,7 @@ import type { Limits } from "./limits.ts";
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 
-/** Node 0 or 1, not open yet. */
+/** Creates node 0 or 1, without opening it. */
 function transportOn({ platforms, addresses, closing }: Ground, self: 0 | 1, limits: Partial<Limits> = {}) {
   const platform = platforms[self];
   const under = transportUnderTest({ platform, self, addresses, limits });
@@ -28,13 +28,13 @@ async function opened(ground: Ground, self: 0 | 1, limits?: Partial<Limits>): Pr
 const pair = (ground: Ground, limits?: Partial<Limits>) =>
   Promise.all([opened(ground, 0, limits), opened(ground, 1, limits)] as const);
 
-/** Its link to node 1 is open. */
+/** Waits until the node's link to node 1 is open. */
 const linked = (ground: Ground, { transport }: TransportUnderTest): Promise<void> =>
   ground.until(() => expect(transport.peers[0]?.link).toBe("open"));
 
 describe.each(grounds)("on the $name platform", ({ on }) => {
   test(
-    "a message has the same name at both ends",
+    "a message has the same id at both ends",
     on(async (ground) => {
       const [sender, receiver] = await pair(ground);
       const names = upTo(20).map((value) => sender.transport.send(1, numbered(value)).id());
@@ -57,7 +57,7 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
     );
 
     test(
-      "may be as long as a frame, whatever was sent before it in the same turn",
+      "may be as long as a frame, regardless of earlier messages in the same turn",
       on(async (ground) => {
         const [sender, receiver] = await pair(ground, { maxFrameBytes: 5_000 });
         for (const [i, length] of [200, 4_900, 10, 1_500, 3_600, 4_970, 5].entries())
@@ -67,7 +67,7 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
       }),
     );
 
-    test.each([0, 5])("of a wrong shape is refused where it is sent, with a delay of %i ms too", (max) =>
+    test.each([0, 5])("of a wrong shape is rejected at the sender, also with a delay of %i ms", (max) =>
       on(async (ground) => {
         const [sender, receiver] = await pair(ground, { maxFrameBytes: 5_000 });
         sender.injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max } };
@@ -75,7 +75,7 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
         expect(() => sender.transport.send(1, numbered(0.5))).toThrow("a natural number");
         expect(() => sender.transport.send(1, { ...numbered(7), more: [1, -1] })).toThrow("a natural number");
         expect(() => sender.transport.send(1, numbered(7, "x".repeat(5_000)))).toThrow(
-          "does not fit a frame of 5000 bytes",
+          "does not fit in a frame of 5000 bytes",
         );
         sender.transport.send(1, numbered(2));
         await ground.until(() => expect(receiver.from(0)).toEqual([1, 2]));
@@ -84,9 +84,9 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
     );
   });
 
-  describe("a peer that is started again", () => {
+  describe("a peer that restarts", () => {
     test(
-      "gets what is sent from then on; what was meant for its old process is lost, and said to be",
+      "receives later messages; messages for its old process are reported lost",
       on(async (ground) => {
         const sender = await opened(ground, 0);
         const old = await opened(ground, 1);
@@ -107,7 +107,7 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
     );
 
     test(
-      "that nobody has met yet gets what was sent before it began",
+      "that has never connected receives messages sent before it started",
       on(async (ground) => {
         const sender = await opened(ground, 0);
         for (const value of upTo(100)) sender.transport.send(1, numbered(value, "x".repeat(100)));
@@ -119,7 +119,9 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
   });
 
   describe("a running peer whose address refuses connections for a while", () => {
-    /** Both have met; then node 0 dials an address that refuses, and has been refused several times. */
+    /**
+     * Connects both nodes and sends three messages. Then node 0 gets an address for node 1 that refuses connections.
+     */
     async function refused(ground: Ground, limits?: Partial<Limits>) {
       const [sender, receiver] = await pair(ground, limits);
       await linked(ground, sender);
@@ -145,7 +147,7 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
     );
 
     test(
-      "receives every message that the bounded queue has accepted; the others are refused when they are sent",
+      "receives every message that the bounded queue accepted; others are rejected when they are sent",
       on(async (ground) => {
         const { sender, receiver, reconnect } = await refused(ground, { maxQueueBytes: 20_000 });
         await ground.sleep(200);
@@ -166,25 +168,27 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
       const [sender] = await pair(ground, { maxQueueBytes: 100_000 });
       sender.injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 60_000, max: 60_000 } };
       const lost = upTo(2_000).filter((value) => sender.transport.send(1, numbered(value)).lost === "overflow");
-      expect(lost.length).toBeGreaterThan(1_000); // Each takes 5 bytes, and an entry of the queue.
+      expect(lost.length).toBeGreaterThan(1_000); // Each message takes 5 bytes, plus one entry in the queue.
     }),
   );
 
   test(
-    "a taken port is refused in one sentence",
+    "a port in use is reported in one sentence",
     on(async (ground) => {
       await opened(ground, 0);
       const second = transportOn(ground, 0);
       const address = formatHostPort(ground.addresses[0]);
-      await expect(second.open()).rejects.toThrow(`cannot listen on ${address}: it is taken`);
+      await expect(second.open()).rejects.toThrow(`cannot listen on ${address}: the address is in use`);
     }),
   );
 
   test(
-    "a message to nobody is a mistake of the caller",
+    "a message to an unknown node is an error of the caller",
     on(async (ground) => {
       const [sender] = await pair(ground);
-      expect(() => sender.transport.send(7, numbered(1))).toThrow("expected a message to one of 1, got one to 7");
+      expect(() => sender.transport.send(7, numbered(1))).toThrow(
+        "expected a message to one of the nodes 1, got one to 7",
+      );
     }),
   );
 });

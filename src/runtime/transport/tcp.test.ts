@@ -31,11 +31,11 @@ async function opened(around: Around): Promise<TransportUnderTest> {
   return under;
 }
 
-/** Resolves once the link of `under` to `peer` is open. */
+/** Resolves when the link from `under` to `peer` is open. */
 const linked = (under: TransportUnderTest, peer: number): Promise<void> =>
   vi.waitFor(() => expect(under.transport.peers.find(({ id }) => id === peer)?.link).toBe("open"), PATIENCE);
 
-/** Nodes 0 … count − 1; every link leads through a proxy of its own that the test can break. */
+/** Starts nodes 0 … count − 1. Every link has its own proxy, which the test can break. */
 async function cluster(count: number, limits: Around["limits"] = {}) {
   const ports = await freePorts(count * count);
   const own = (node: number): number => ports[node * count + node] as number;
@@ -52,7 +52,7 @@ async function cluster(count: number, limits: Around["limits"] = {}) {
   return { nodes, proxies };
 }
 
-/** Every node sends `count` numbers to each other; connections break at random all the while. */
+/** Makes every node send `count` numbers to each of the others, while connections break at random. */
 async function exchange({ nodes, proxies }: Awaited<ReturnType<typeof cluster>>, count: number, chance: Random) {
   const pairs = nodes.flatMap((from, i) => nodes.map((_, to) => ({ from, to, next: 1 })).filter(({ to }) => to !== i));
   let breaks = 0;
@@ -81,7 +81,7 @@ function expectAll(nodes: readonly TransportUnderTest[], count: number): Promise
   }, PATIENCE);
 }
 
-describe("two processes that both live on lose nothing and see nothing twice", () => {
+describe("two processes that keep running lose nothing and receive nothing twice", () => {
   test.each([
     [2, 50_000],
     [3, 17_000],
@@ -104,7 +104,7 @@ describe("two processes that both live on lose nothing and see nothing twice", (
     },
   );
 
-  test("messages that the fault injector delays keep their order, while connections break and the delay changes", async () => {
+  test("delayed messages keep their order while connections break and the delay changes", async () => {
     const chance = seededRandom();
     const under = await cluster(2);
     const [sender, receiver] = under.nodes as [TransportUnderTest, TransportUnderTest];
@@ -122,7 +122,7 @@ describe("two processes that both live on lose nothing and see nothing twice", (
   });
 });
 
-test("a peer that is removed and comes back, at either end, is sent on from where it was, and gets nothing twice", async () => {
+test("a peer that is removed and comes back, at either end, continues its numbering, and receives nothing twice", async () => {
   const [here, there] = (await freePorts(2)) as [number, number];
   const ports = { 0: here, 1: there };
   const [sender, receiver] = [await opened({ self: 0, ports }), await opened({ self: 1, ports })];
@@ -145,12 +145,12 @@ test("a peer that is removed and comes back, at either end, is sent on from wher
   expect([...sender.lines, ...receiver.lines].filter((line) => line.includes("invalid"))).toEqual([]);
 });
 
-describe("a peer that is started again", () => {
-  test("is known for another by its welcome, where nothing else shows that the old process has ended", async () => {
+describe("a peer that restarts", () => {
+  test("is recognized by its welcome, if nothing else shows that the old process has ended", async () => {
     const [proxied, target, own] = (await freePorts(3)) as [number, number, number];
     closing(await breakingProxy(proxied, target));
     const sender = await opened({ self: 0, ports: { 0: own, 1: proxied } });
-    // These members do not dial back: they know another address of node 0.
+    // These members do not dial back, because they have a different address for node 0.
     const elsewhere = { 0: proxied, 1: target };
     const old = await opened({ self: 1, ports: elsewhere });
     await linked(sender, 1);
@@ -164,7 +164,7 @@ describe("a peer that is started again", () => {
 });
 
 describe("a peer that does not read", () => {
-  test("costs a bounded queue: what exceeds it is counted and said once, and the rest arrives in order", async () => {
+  test("has a bounded queue: excess messages are counted and logged once, and the rest arrive in order", async () => {
     const maxQueueBytes = 2 ** 20;
     const { nodes, proxies } = await cluster(2, { maxQueueBytes });
     const [sender, receiver] = nodes as [TransportUnderTest, TransportUnderTest];
@@ -204,7 +204,7 @@ describe("opening and closing", () => {
     await expectNothingLeft(before);
   });
 
-  test("addresses of IPv6 are said with brackets", async ({ skip }) => {
+  test("IPv6 addresses are shown in brackets", async ({ skip }) => {
     const [port, other] = (await freePorts(2)) as [number, number];
     const members = { 0: { host: "::1", port }, 1: { host: "::1", port: other } };
     const arrived: number[] = [];

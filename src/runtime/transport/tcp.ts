@@ -1,6 +1,6 @@
 /**
- * The TCP transport: to every peer one connection that this node dials and sends on, and one that the peer dials. With
- * TLS both ends prove with a certificate which node they are.
+ * The TCP transport. It has two connections for every peer: one that this node dials and sends on, and one that the
+ * peer dials. With TLS, both ends prove their identity with a certificate.
  */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -26,15 +26,21 @@ export interface TcpOptions<M> {
   readonly cluster: string;
   readonly self: NodeId;
   readonly members: Readonly<Record<NodeId, HostPort>>;
-  /** What this member binds; absent: the address at which the others reach it. */
+  /** The address that this member binds. Default: the address at which the other members reach it. */
   readonly listen?: HostPort | undefined;
-  /** The protocol and its options, in any words that are the same for all members: who differs is refused. */
+  /**
+   * Text that identifies the protocol and its options. It must be the same for all members; a member with different
+   * text is refused.
+   */
   readonly protocol: string;
-  /** The shape of every message. */
+  /** The shape of all messages. */
   readonly shape: ShapeNode;
-  /** How many peers there may be at most, where their list changes. Default: those that there are. */
+  /** The maximum number of peers if the member list can change. Default: the initial number. */
   readonly maxPeers?: number;
-  /** Where the list of members changes: a node is about to be let in, and says where it is to be called. */
+  /**
+   * Called before a new node is admitted, with the address at which it can be dialed. Used if the member list can
+   * change.
+   */
   readonly onCaller?: (peer: NodeId, address: HostPort) => void;
   readonly limits?: Partial<Limits>;
   readonly tls?: TlsMaterial | null;
@@ -43,38 +49,48 @@ export interface TcpOptions<M> {
   readonly counts: Counts;
   readonly log: Log;
   readonly deliver: (from: NodeId, message: M, id: () => MessageId) => void;
-  /** Whether a message is for a peer in whichever run of its process: then it outlives a crash of that. Default: none is. */
+  /**
+   * Whether a message is intended for any run of the peer's process, and therefore survives its crash. Default: false
+   * for all messages.
+   */
   readonly outlives?: (message: M) => boolean;
-  /** Messages that were sent will never arrive. */
+  /** Called when messages are lost after they were sent. */
   readonly onLost: (to: NodeId, ids: () => MessageId[], why: LossReason) => void;
   readonly onFatal: (error: Error) => void;
 }
 
-/** What became of a message: a name that both ends know it by, and why it never left, if so. */
+/** The result of sending a message: an id that both ends use and, if the message was not sent, the reason. */
 export interface SendResult {
   readonly id: () => MessageId;
   readonly lost: LossReason | null;
 }
 
+/** The links to all peers. */
 export interface TcpTransport<M> {
-  /** Listens, then dials the peers, whose names are looked up each time. @throws EnvironmentError if the address is taken. */
+  /**
+   * Listens, then dials the peers. Their host names are resolved on each attempt.
+   * @throws EnvironmentError if the address is in use
+   */
   open(): Promise<void>;
-  /** Resolves once every peer has been tried once: it is connected, or not there. */
+  /** Resolves once each peer has been dialed once, successfully or not. */
   tried(): Promise<void>;
   send(to: NodeId, message: M): SendResult;
   hasPeer(peer: NodeId): boolean;
-  /** A peer that there is from now on, or where it is from now on: at one of these, the first that answers. */
+  /** Adds a peer or changes its address. If there are several addresses, the first one that answers is used. */
   setPeer(peer: NodeId, address: HostPort, ...others: readonly HostPort[]): void;
-  /** There is no such peer any more. What waits to be sent to it is lost. */
+  /** Removes a peer. Messages queued for it are lost. */
   removePeer(peer: NodeId): void;
-  /** Connections from now on are proved with these, where there is TLS; those that are open stay. @throws UsageError for certificates that cannot be. */
+  /**
+   * If TLS is on, uses these certificates for new connections. Open connections stay open.
+   * @throws UsageError if they are invalid
+   */
   renew(tls: TlsMaterial): void;
   readonly address: HostPort;
   readonly peers: readonly PeerStatus[];
   close(): Promise<void>;
 }
 
-/** Where a peer may be, and where it was called last. */
+/** A peer's possible addresses, and the one that was dialed last. */
 interface Place {
   readonly addresses: readonly HostPort[];
   used: HostPort;
@@ -85,25 +101,26 @@ const placeAt = (addresses: readonly HostPort[], used = addresses[0] as HostPort
 const nextOf = ({ addresses, used }: Place): HostPort =>
   addresses[(addresses.indexOf(used) + 1) % addresses.length] as HostPort;
 
-/** More ids than this are not spelt out when a queue is lost. */
+/** The maximum number of message ids that are listed when a queue is lost. */
 const MAX_LOST_IDS = 1_000;
-/** After which a group that has not met yet is explained in the log. */
+/** How long to wait before logging which members a new group is still waiting for. */
 const SAY_AWAITED_MS = 2_000;
 
+/** Creates the transport. It neither listens nor dials until `open` is called. */
 export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   const { platform, self, counts, log, injector, identity } = options;
   const members = new Map(Object.entries(options.members).map(([id, address]) => [Number(id), placeAt([address])]));
   let { tls = null } = options;
   const own = members.get(self)?.used;
   if (own === undefined)
-    throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
+    throw new UsageError("unknown-node", `expected node ${self} to be among the members, but it is not`);
   const limits: Limits = limitsWith(options.limits ?? {});
   const codec: Codec<M> = codecOf<M>(options.shape);
   const hello = helloOf(options, own);
   const name = (from: NodeId, to: NodeId, incarnation: number, number: number | string): MessageId =>
     `${from}-${to}-${incarnation.toString(36)}-${number}`;
   const links = new Map<NodeId, OutgoingLink<M>>();
-  /** Of peers that have been removed, and may come back: the number of the last message to each. */
+  /** The number of the last message sent to each removed peer, since a peer may be added again. */
   const lastTo = new Map<NodeId, number>();
   const peerIds = [...members.keys()].filter((id) => id !== self);
   const acceptor = new Acceptor<M>({
@@ -158,7 +175,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     for (const link of links.values()) link.retry();
   };
   const explaining = platform.timers.after(SAY_AWAITED_MS, () => identity.sayAwaited()).unref();
-  // A peer that reconnects may hold two connections for a moment.
+  // A peer that reconnects may briefly have two connections.
   const maxStreams = 2 * Math.max(peerIds.length, options.maxPeers ?? 0) + limits.maxStrangers;
   const listener = listenerFor(options, limits, maxStreams, acceptor);
   let phase: "new" | "open" | "closed" = "new";
@@ -177,7 +194,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
       if (link === undefined)
         throw new UsageError(
           "unknown-node",
-          `expected a message to one of ${[...links.keys()].join(", ")}, got one to ${to}`,
+          `expected a message to one of the nodes ${[...links.keys()].join(", ")}, got one to ${to}`,
         );
       const sent = link.send(message);
       if (sent.lost === null) return { id: () => name(self, to, hello.incarnation, sent.number), lost: null };
@@ -227,7 +244,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   };
 }
 
-/** What this node says of itself to all; `to` is filled in. */
+/** Returns this node's hello, except for its `to` field. */
 function helloOf<M>(
   { platform, cluster, protocol, shape, self }: TcpOptions<M>,
   own: HostPort,
@@ -258,10 +275,10 @@ function listenerFor<M>(
     onMade: (stream) => acceptor.meet(stream),
     onReady: (stream, names) => acceptor.accept(stream, names),
     onDropped: (from) =>
-      acceptor.note("too-many-strangers", from ?? "somewhere", `${maxStreams} connections are open already`),
+      acceptor.note("too-many-strangers", from ?? "somewhere", `${maxStreams} connections are already open`),
     onTlsRefused: (stream, why) => acceptor.note("tls", remoteOf(stream), inPlainWords(why)),
     onError: ({ message }) =>
-      log.once("accept", `a connection could not be taken: ${message}`, { event: "accept-failed" }),
+      log.once("accept", `could not accept a connection: ${message}`, { event: "accept-failed" }),
   });
 }
 

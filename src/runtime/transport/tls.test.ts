@@ -1,4 +1,7 @@
-/** Mutual TLS: both ends prove which node they are. A peer that cannot is turned away, and members go on talking. */
+/**
+ * Checks mutual TLS: both ends prove which node they are. A peer that cannot do so is refused, and members can still
+ * communicate.
+ */
 
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
@@ -29,7 +32,7 @@ let ours: Authority;
 let others: Authority;
 let nodes: TlsMaterial[];
 let ports: Record<number, number>;
-/** Nodes 0 and 1. Nobody is node 2. */
+/** Nodes 0 and 1. Node 2 is on the list, but has no process. */
 let member: TransportUnderTest;
 let friend: TransportUnderTest;
 let sent: number;
@@ -44,7 +47,10 @@ beforeEach(async () => {
   await begin();
 });
 
-/** With a time for handshakes that is longer than any test, however busy the machine is, where a test does not wait for its end. */
+/**
+ * Starts the members. The default handshake timeout is longer than any test takes, even on a busy machine. It is meant
+ * for tests that do not wait for it.
+ */
 async function begin(handshakeTimeoutMs = 300_000): Promise<void> {
   const [zero, one, two] = (await freePorts(3)) as [number, number, number];
   ports = { 0: zero, 1: one, 2: two };
@@ -63,10 +69,10 @@ async function begin(handshakeTimeoutMs = 300_000): Promise<void> {
   await expectTraffic();
 }
 
-/** So that who lets the time pass need not be waited for long. */
+/** Starts members with a short timeout, for tests that wait for it. */
 async function beginInHaste(): Promise<void> {
   await begin(500);
-  member.counts.refused = {}; // Where this process stood still, the friend's own handshake came too late at first.
+  member.counts.refused = {}; // If this process was paused, the friend's own handshake may have come too late at first.
 }
 
 async function expectTraffic(): Promise<void> {
@@ -80,7 +86,7 @@ async function expectTraffic(): Promise<void> {
   }, PATIENCE);
 }
 
-/** Calls node 0 with this and says that it is node 2. Resolves once the connection is closed. */
+/** Connects to node 0 with these options and claims to be node 2. Resolves once the connection is closed. */
 async function call(options: ConnectionOptions): Promise<void> {
   const port = ports[0] as number;
   const socket: TLSSocket = connect({
@@ -101,7 +107,7 @@ const tlsOf = (id: number): TlsMaterial => nodes[id] as TlsMaterial;
 const refusals = (): string[] => member.lines.filter((line) => line.startsWith("refused"));
 
 describe("a caller", () => {
-  test("with the certificate of the node that it says it is, is let in", async () => {
+  test("with the certificate of the node that it claims to be is admitted", async () => {
     const second = closing(transportUnderTest({ self: 2, ports, tls: nodes[2] as TlsMaterial }));
     await second.open();
     second.transport.send(0, numbered(7));
@@ -125,15 +131,15 @@ describe("a caller", () => {
     [
       "with a certificate that has expired",
       () => ours.issueEarlier(3, "node-2"),
-      /\(tls\): the certificate of that member has expired: put a new one in place of its file \(coterie cert ID --renew .*CERT_HAS_EXPIRED/,
+      /\(tls\): that member's certificate has expired: replace the file \(coterie cert ID --renew .*CERT_HAS_EXPIRED/,
     ],
     [
       "with a certificate that is not valid yet",
       () => ours.issueEarlier(-3, "node-2"),
-      /\(tls\): the certificate of that member is not valid yet: the clock of one of the two machines is wrong/,
+      /\(tls\): that member's certificate is not valid yet: correct the clocks on the two machines/,
     ],
     ["with a certificate for all", () => ours.issue("*", "node-*", "node-22"), /\(wrong-certificate\): ./],
-  ])("%s is refused, which is counted and said once", async (_who, credentials, line) => {
+  ])("%s is refused, which is counted and logged once", async (_who, credentials, line) => {
     const options = await credentials();
     for (let i = 0; i < 3; i++) await call(options);
     const reason = line.source.includes("tls") ? "tls" : "wrong-certificate";
@@ -151,7 +157,7 @@ describe("a caller", () => {
     await vi.waitFor(() => expect(member.counts.refused).toEqual({ tls: 1 }), PATIENCE);
   });
 
-  test("that begins no TLS is not waited for", async () => {
+  test("that starts no TLS handshake is dropped", async () => {
     await beginInHaste();
     const socket = connectTcp(ports[0] as number, "127.0.0.1");
     socket.on("error", () => {}).resume();
@@ -160,11 +166,11 @@ describe("a caller", () => {
   });
 });
 
-describe("connections that say nothing", () => {
+describe("silent connections", () => {
   test.each<[string, () => Socket]>([
     ["and begin no TLS", () => connectTcp(ports[0] as number, "127.0.0.1")],
     ["after TLS", () => connect({ host: "127.0.0.1", port: ports[0], ...tlsOf(2), servername: "node-0" })],
-  ])("%s cannot keep members out: beyond the limit the oldest gives way", async (_when, begin) => {
+  ])("%s cannot keep members out: beyond the limit the oldest is closed", async (_when, begin) => {
     const silent: Socket[] = [];
     for (let i = 0; i < MAX_STRANGERS + 3; i++) {
       const socket = begin().on("error", () => {});
@@ -198,12 +204,12 @@ describe("a called node", () => {
 });
 
 describe("a called node whose certificate has expired", () => {
-  test("is not spoken to, and its caller says so in a sentence; once it has a new one, what waited for it arrives", async () => {
+  test("gets no messages, and its caller logs why; once it has a new one, queued messages arrive", async () => {
     const late = closing(transportUnderTest({ self: 2, ports, tls: await ours.issueEarlier(3, "node-2") }));
     await late.open();
     member.transport.send(2, numbered(7));
     const sentence =
-      /the link to node 2 fails: the certificate of that member has expired: put a new one in place of its file .*\(certificate has expired\)/;
+      /the link to node 2 fails: that member's certificate has expired: replace the file .*\(certificate has expired\)/;
     await vi.waitFor(() => expect(member.lines.join()).toMatch(sentence), PATIENCE);
     expect(late.from(0)).toEqual([]);
     late.transport.renew(nodes[2] as TlsMaterial);
@@ -211,7 +217,7 @@ describe("a called node whose certificate has expired", () => {
   });
 });
 
-describe("certificates that are renewed", () => {
+describe("renewed certificates", () => {
   const serialShown = async (): Promise<string> => {
     const socket = connect({ port: ports[0], host: "127.0.0.1", rejectUnauthorized: false, ...nodes[1] });
     await once(socket, "secureConnect");
@@ -220,14 +226,14 @@ describe("certificates that are renewed", () => {
     return serialNumber;
   };
 
-  test("prove new connections, and those that are open stay", async () => {
+  test("are used for new connections, and open ones stay", async () => {
     const renewed = await ours.issue("node-0");
     member.transport.renew(renewed);
     expect(await serialShown()).toBe(new X509Certificate(renewed.cert).serialNumber);
     expect(member.transport.peers.find(({ id }) => id === 1)?.link).toBe("open");
   });
 
-  test("are refused if they do not fit together: those of before go on", async () => {
+  test("are rejected if they do not fit together, and the previous ones stay", async () => {
     const before = await serialShown();
     const { ca, cert } = await ours.issue("node-0");
     const { key } = nodes[1] as TlsMaterial;
@@ -236,8 +242,8 @@ describe("certificates that are renewed", () => {
   });
 });
 
-describe("material that does not fit together", () => {
-  test("is refused in one sentence before anything is opened", () => {
+describe("a certificate and key that do not fit together", () => {
+  test("are rejected in one sentence before anything is opened", () => {
     const { ca, cert } = nodes[0] as TlsMaterial;
     const { key } = nodes[1] as TlsMaterial;
     for (const tls of [

@@ -1,8 +1,9 @@
 /**
- * The datagrams of `udp-multicast.ts`. Two bytes `Co`, a version, a kind, hashes of cluster and protocol; then naturals:
- * who sends it, in which run of its process, the number of the datagram, and for which members it is not meant. What follows is
- * the body. With a key that the members share, the body is encrypted and the whole datagram authentic (AES-256-GCM,
- * under a key of its own for each run, so that its number is a nonce that never comes twice).
+ * The datagram format used by `udp-multicast.ts`. The header consists of the two bytes `Co`, a version, a kind, and
+ * hashes of the cluster and the protocol, followed by natural numbers: the sender, the run of its process, the number
+ * of the datagram, and the members that it excludes. The rest is the body. If the members share a key, the body is
+ * encrypted and the whole datagram is authenticated (AES-256-GCM). Each run has its own derived key, so the datagram
+ * number is a nonce that is never reused.
  */
 import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
 import { hash } from "../../core/plain.ts";
@@ -12,54 +13,59 @@ import type { RefusedReason } from "../metrics.ts";
 import { type Codec, codecOf, MalformedBytes, Reader, Writer } from "../wire.ts";
 import { OTHER_PROTOCOL } from "./frames.ts";
 
-/** Grows when the datagrams change, so that old and new do not mistake each other. */
+/**
+ * The version of the format. It increases when the format changes, so that old and new releases do not misread each
+ * other's datagrams.
+ */
 export const DATAGRAM_VERSION = 1;
 
 /**
- * `hello`: the members that the sender hears. `messages`: the number of the first, and as many as there are. `fragment`: number of the
- * message, number of the fragment, how many there are, and its bytes.
+ * `hello`: the members that the sender receives from. `messages`: the number of the first message, then the messages.
+ * `fragment`: the number of the message, the index of the fragment, the number of fragments, and the fragment's bytes.
  */
 export const DATAGRAM = { hello: 1, messages: 2, fragment: 3 } as const;
 export type DatagramKind = keyof typeof DATAGRAM;
 const kinds = new Map<number, DatagramKind>(
   (Object.keys(DATAGRAM) as DatagramKind[]).map((kind) => [DATAGRAM[kind], kind]),
 );
-/** Beside the kind: the datagram is sealed with a key. */
+/** A flag within the kind: the datagram is sealed with a key. */
 const SEALED = 0x80;
 
 const MAGIC = 0x436f;
 const PREFIX_BYTES = 12;
 const TAG_BYTES = 16;
 const NONCE_BYTES = 12;
-/** What a datagram needs besides its body, unless it excludes many. */
+/** The size of a datagram without its body, unless it excludes many members. */
 export const OVERHEAD_BYTES = 64;
 const MAX_EXCLUDED = 1_000;
-/** Numbers have six bytes of the nonce. */
+/** The size of the datagram number in the nonce. */
 const NUMBER_BYTES = 6;
 const MAX_NUMBER = 2 ** (8 * NUMBER_BYTES) - 1;
 
 export interface Header {
   readonly kind: DatagramKind;
   readonly from: NodeId;
-  /** Names one run of the sender's process. */
+  /** Identifies one run of the sender's process. */
   readonly run: number;
-  /** Each datagram of a run has another number, whatever it carries. */
+  /** A number that is unique among all datagrams from a run. */
   readonly number: number;
-  /** Members that are to take this datagram for lost: how a fault injector reaches single receivers of a multicast. */
+  /**
+   * Members that must treat this datagram as lost. The fault injector uses this to drop the datagram for individual
+   * receivers.
+   */
   readonly excluded: readonly NodeId[];
 }
 
-/** Why a datagram is turned away. */
 export type Objection = readonly [RefusedReason, string];
 
-/** A header that has been read, and where its datagram goes on. */
+/** A parsed header, and the offset at which the body starts. */
 export interface Opened {
   readonly header: Header;
   readonly isSealed: boolean;
   readonly bodyStart: number;
 }
 
-/** The members that a member hears: the runs of other members' processes. */
+/** A member that the sender receives from, and the run of that member's process. */
 export interface Heard {
   node: NodeId;
   run: number;
@@ -67,19 +73,21 @@ export interface Heard {
 
 const MAX_HEARD = 1_000;
 const heardShape: Shape<Heard[]> = list(struct<Heard>({ node: natural, run: natural }), MAX_HEARD);
+/** Encodes and decodes the list in a `hello`. */
 export const heardCodec: Codec<Heard[]> = codecOf<Heard[]>(heardShape);
 
-/** Seals what one run of one process sends. */
+/** The key that seals the datagrams from one run of a process. */
 export interface RunKey {
   readonly secret: Uint8Array;
 }
 
+/** Encodes this process's datagrams, and decodes those sent by other members. */
 export class DatagramFormat {
   readonly #prefix: Buffer;
   readonly #cluster: string;
   readonly #key: string | null;
 
-  /** @param protocol what `protocolHash` says. */
+  /** @param protocol the result of `protocolHash` */
   constructor(options: { cluster: string; protocol: number; key: string | null }) {
     this.#cluster = options.cluster;
     this.#key = options.key;
@@ -90,7 +98,7 @@ export class DatagramFormat {
     this.#prefix.writeUInt32BE(options.protocol >>> 0, 8);
   }
 
-  /** Null where the members share no key. */
+  /** Returns the key for a run, or null if the members do not share a key. */
   keyOf(from: NodeId, run: number): RunKey | null {
     if (this.#key === null) return null;
     const what = `multicast of node ${from}, run ${run}`;
@@ -112,10 +120,13 @@ export class DatagramFormat {
     return Buffer.concat([header, cipher.update(body), cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** Reads the header, which nobody has vouched for yet. @throws MalformedBytes */
+  /**
+   * Parses the header, which has not been authenticated yet.
+   * @throws MalformedBytes if it is incomplete
+   */
   open(datagram: Buffer): Opened | Objection {
     if (datagram.length < PREFIX_BYTES || datagram.readUInt16BE(0) !== MAGIC)
-      return ["malformed", "it does not begin as a datagram of ours"];
+      return ["malformed", "it does not start like a Coterie datagram"];
     if (datagram[2] !== DATAGRAM_VERSION)
       return ["wrong-version", `expected datagrams of version ${DATAGRAM_VERSION}, got ${datagram[2]}`];
     if (datagram.readUInt32BE(4) !== this.#prefix.readUInt32BE(4))
@@ -123,7 +134,7 @@ export class DatagramFormat {
     if (datagram.readUInt32BE(8) !== this.#prefix.readUInt32BE(8)) return ["wrong-protocol", OTHER_PROTOCOL];
     const first = datagram[3] as number;
     const kind = kinds.get(first & ~SEALED);
-    if (kind === undefined) return ["malformed", `it has the kind ${first & ~SEALED}, which there is not`];
+    if (kind === undefined) return ["malformed", `its kind ${first & ~SEALED} is unknown`];
     const from = new Reader(datagram, PREFIX_BYTES);
     const header: Header = {
       kind,
@@ -132,17 +143,20 @@ export class DatagramFormat {
       number: from.natural(),
       excluded: readExcluded(from),
     };
-    if (header.number > MAX_NUMBER) return ["malformed", `it has the number ${header.number}`];
+    if (header.number > MAX_NUMBER) return ["malformed", `its number ${header.number} is out of range`];
     return { header, isSealed: (first & SEALED) !== 0, bodyStart: from.position };
   }
 
-  /** The body, once it is certain that a member sealed it; where no key is shared, as it came. */
+  /**
+   * Returns the body, after checking that it was sealed by a member. Without a shared key, returns the body as
+   * received.
+   */
   body(datagram: Buffer, { header, isSealed, bodyStart }: Opened, key: RunKey | null): Buffer | Objection {
     if (isSealed !== (key !== null))
-      return ["forged", isSealed ? "it is sealed, and this member has no key" : "it is not sealed with the shared key"];
+      return ["forged", isSealed ? "it is sealed, but this member has no key" : "it is not sealed with the shared key"];
     if (key === null) return datagram.subarray(bodyStart);
     const bodyEnd = datagram.length - TAG_BYTES;
-    if (bodyEnd < bodyStart) return ["malformed", "it ends before its seal"];
+    if (bodyEnd < bodyStart) return ["malformed", "it is too short to contain its seal"];
     const decipher = createDecipheriv("aes-256-gcm", key.secret, nonceOf(header.number), { authTagLength: TAG_BYTES })
       .setAAD(datagram.subarray(0, bodyStart))
       .setAuthTag(datagram.subarray(bodyEnd));
@@ -151,16 +165,18 @@ export class DatagramFormat {
       decipher.final();
       return body;
     } catch {
-      return ["forged", "its seal does not fit: it was made with another key, or changed on its way"];
+      return ["forged", "its seal does not match: it was made with another key or changed in transit"];
     }
   }
 }
 
+/** Whether a datagram was rejected. */
 export const isObjection = (opened: Opened | Buffer | Objection): opened is Objection => Array.isArray(opened);
 
 function readExcluded(from: Reader): NodeId[] {
   const count = from.natural();
-  if (count > MAX_EXCLUDED) throw new MalformedBytes(`${count} members are excluded, and ${MAX_EXCLUDED} may be`);
+  if (count > MAX_EXCLUDED)
+    throw new MalformedBytes(`${count} members are excluded, but at most ${MAX_EXCLUDED} are allowed`);
   return Array.from({ length: count }, () => from.natural());
 }
 

@@ -12,7 +12,7 @@ const limits: FragmentLimits = {
 const bytes = (length: number, fill = 0): Buffer => Buffer.alloc(length, fill);
 
 describe("fragments of a message", () => {
-  test("make the message, in whatever order they come and however often", () => {
+  test("form the message, in any order and with any repetition", () => {
     const fragments = new Fragments(limits);
     expect(fragments.take(7, 2, 3, Buffer.from("c"))).toBeNull();
     expect(fragments.take(7, 0, 3, Buffer.from("a"))).toBeNull();
@@ -20,7 +20,7 @@ describe("fragments of a message", () => {
     expect(fragments.take(7, 1, 3, Buffer.from("b"))?.toString()).toBe("abc");
   });
 
-  test("that come again after the message was whole make it no second time, and count as no loss", () => {
+  test("do not form the message again if repeated, and do not count as a loss", () => {
     const fragments = new Fragments(limits);
     fragments.take(1, 0, 2, bytes(1));
     expect(fragments.take(1, 1, 2, bytes(1))).not.toBeNull();
@@ -37,7 +37,7 @@ describe("fragments of a message", () => {
     expect(fragments.take(1, 1, 2, datagram.subarray(1))?.toString("hex")).toBe("0109");
   });
 
-  test("are given up when the others do not come", () => {
+  test("are given up when others do not arrive", () => {
     const fragments = new Fragments(limits);
     fragments.take(1, 0, 2, bytes(10));
     for (let i = 0; i < 2; i++) fragments.age();
@@ -47,7 +47,7 @@ describe("fragments of a message", () => {
     expect(fragments.take(1, 1, 2, bytes(10))).toBeNull();
   });
 
-  test("wait in bounded number and bytes: the oldest message goes first", () => {
+  test("are limited in number and bytes: the oldest message is dropped first", () => {
     const few = new Fragments(limits);
     for (let number = 1; number <= 6; number++) few.take(number, 0, 2, bytes(1));
     expect(few.abandoned).toBe(1);
@@ -61,8 +61,8 @@ describe("fragments of a message", () => {
 
   test("are few, since only the last of a message may be short and messages have few of them", () => {
     const fragments = new Fragments({ ...limits, minFragmentBytes: 400 });
-    expect(() => fragments.take(1, 0, 3, bytes(399))).toThrow("a message has a fragment 0 of 3 with 399 bytes");
-    expect(() => fragments.take(1, 3, 4, bytes(1))).toThrow("a message has a fragment 3 of 4 with 1 bytes");
+    expect(() => fragments.take(1, 0, 3, bytes(399))).toThrow("fragment 0 of 3 of a message has 399 bytes");
+    expect(() => fragments.take(1, 3, 4, bytes(1))).toThrow("fragment 3 of 4 of a message has 1 bytes");
     for (let index = 0; index < 2; index++) expect(fragments.take(1, index, 3, bytes(400))).toBeNull();
     expect(fragments.take(1, 2, 3, bytes(1))).toHaveLength(801);
   });
@@ -79,7 +79,9 @@ describe("fragments of a message", () => {
   test("that contradict each other, or are too long together, are malformed", () => {
     const fragments = new Fragments(limits);
     fragments.take(1, 0, 3, bytes(600));
-    expect(() => fragments.take(1, 1, 4, bytes(1))).toThrow("a message has 4 fragments, and had 3 before");
+    expect(() => fragments.take(1, 1, 4, bytes(1))).toThrow(
+      "a message has 4 fragments, but earlier fragments declared 3",
+    );
     expect(() => fragments.take(1, 1, 3, bytes(600))).toThrow("more than 1000 bytes");
   });
 });

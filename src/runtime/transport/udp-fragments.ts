@@ -1,26 +1,30 @@
 /**
- * Messages that are longer than a datagram, put together again from their fragments. What is incomplete is bounded in
- * number and bytes, and is given up after a while: its sender sends it again as another message, or not at all. Only
- * the last fragment of a message may be short, so that of single bytes there is at most one for each message.
+ * Reassembles messages that are longer than a datagram from their fragments. Incomplete messages are limited in number
+ * and size, and are abandoned after a while. The sender may then repeat the content in a new message. Only the last
+ * fragment of a message may be short, so that each message has at most one tiny fragment.
  */
 import { MalformedBytes } from "../wire.ts";
 
-/** What a fragment needs besides its bytes: three naturals. */
+/** The size of a fragment without its bytes: three natural numbers. */
 export const FRAGMENT_EXTRA_BYTES = 24;
 
+/** Limits on reassembly. */
 export interface FragmentLimits {
   readonly maxMessageBytes: number;
-  /** Of each fragment but the last of a message. */
+  /** The minimum size of every fragment of a message except the last. */
   readonly minFragmentBytes: number;
-  /** All that waits for its other fragments. */
+  /** The maximum total size of all fragments of incomplete messages. */
   readonly maxBytes: number;
   readonly maxMessages: number;
-  /** How often `age` is called before an incomplete message is given up. */
+  /** How many calls to `age` an incomplete message survives. */
   readonly maxAge: number;
 }
 
 interface Incomplete {
-  /** Emptied when the message is whole: it is remembered for a while, since copies of its fragments may follow. */
+  /**
+   * The fragments, which are dropped when the message is complete. The message itself is remembered for a while, since
+   * copies of its fragments may follow.
+   */
   fragments: (Buffer | undefined)[];
   readonly count: number;
   arrived: number;
@@ -28,32 +32,38 @@ interface Incomplete {
   age: number;
 }
 
+/** The incomplete messages from one run of a sender. */
 export class Fragments {
   readonly #limits: FragmentLimits;
-  /** Messages that were given up. */
+  /** The number of abandoned messages. */
   abandoned = 0;
   #bytes = 0;
-  /** By number, oldest first. */
+  /** Messages by number, oldest first. */
   readonly #messages = new Map<number, Incomplete>();
 
   constructor(limits: FragmentLimits) {
     this.#limits = limits;
   }
 
-  /** Takes fragment `index` of `count`; returns the message if that was the last one missing. @throws MalformedBytes */
+  /**
+   * Adds fragment `index` of `count`. Returns the message if this was the last missing fragment.
+   * @throws MalformedBytes if it contradicts other fragments
+   */
   take(number: number, index: number, count: number, fragment: Buffer): Buffer | null {
     const { maxMessageBytes, minFragmentBytes } = this.#limits;
     const maxCount = Math.ceil(maxMessageBytes / minFragmentBytes);
     const minBytes = index < count - 1 ? minFragmentBytes : 1;
     if (count < 2 || count > maxCount || index >= count || fragment.length < minBytes)
-      throw new MalformedBytes(`a message has a fragment ${index} of ${count} with ${fragment.length} bytes`);
+      throw new MalformedBytes(`fragment ${index} of ${count} of a message has ${fragment.length} bytes`);
     const message = this.#messages.get(number) ?? this.#begin(number, count);
     if (message.count !== count)
-      throw new MalformedBytes(`a message has ${count} fragments, and had ${message.count} before`);
-    if (message.arrived === count || message.fragments[index] !== undefined) return null; // A copy.
+      throw new MalformedBytes(`a message has ${count} fragments, but earlier fragments declared ${message.count}`);
+    // The fragment is a duplicate.
+    if (message.arrived === count || message.fragments[index] !== undefined) return null;
     if (message.bytes + fragment.length > maxMessageBytes)
       throw new MalformedBytes(`the fragments of a message have more than ${maxMessageBytes} bytes`);
-    message.fragments[index] = Buffer.from(fragment); // The datagram itself is not kept.
+    // Copy the fragment, so that it does not keep the whole datagram alive.
+    message.fragments[index] = Buffer.from(fragment);
     message.arrived += 1;
     message.bytes += fragment.length;
     this.#bytes += fragment.length;
@@ -66,7 +76,7 @@ export class Fragments {
     return whole;
   }
 
-  /** Time goes by: what is too old is forgotten. */
+  /** Ages all messages, and drops those that are too old. */
   age(): void {
     for (const [number, message] of this.#messages) {
       message.age += 1;

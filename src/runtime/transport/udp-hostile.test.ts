@@ -1,4 +1,7 @@
-/** What others may send to a group. After each of it the member lives, hears its peer, has counted it and said it once. */
+/**
+ * Attacks on a group. After each of them, the member must be running, must still receive from its peer, and must have
+ * counted the attack and logged it once.
+ */
 
 import { createSocket, type Socket } from "node:dgram";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -23,7 +26,7 @@ let place: UdpPlace;
 let member: UdpUnderTest;
 let friend: UdpUnderTest;
 let stranger: Socket;
-/** What is said in the group, as anybody can hear it. */
+/** The group's datagrams, as an eavesdropper sees them. */
 let overheard: Buffer[];
 let sent: number;
 
@@ -52,14 +55,14 @@ async function begin(shared: string | null): Promise<void> {
 
 const say = (datagram: Uint8Array): void => stranger.send(datagram, place.port, place.group);
 
-/** What the stranger has said so far has arrived: noise after it has. */
+/** Resolves once all of the attacker's datagrams have arrived, by sending noise after them and waiting for that. */
 async function expectAllTaken(): Promise<void> {
   const before = member.counts.refused.malformed ?? 0;
   say(Buffer.from("noise"));
   await vi.waitFor(() => expect(member.counts.refused.malformed).toBe(before + 1), PATIENCE);
 }
 
-/** Node 1 is still heard, and nothing of what the stranger said has come as a message. */
+/** Checks that messages from node 1 still arrive, and that none of the attacker's datagrams became a message. */
 async function expectGoodTraffic(): Promise<void> {
   await vi.waitFor(() => expect([...friend.transport.reached, ...member.transport.reached]).toEqual([0, 1]), PATIENCE);
   const before = member.from(1).filter((value) => value > 0).length;
@@ -72,7 +75,7 @@ async function expectGoodTraffic(): Promise<void> {
   expect(member.fatal).toEqual([]);
 }
 
-/** It is counted, and said once. */
+/** Checks that the attack was counted and logged once. */
 async function expectRefused(reason: RefusedReason, times: number, words: string): Promise<void> {
   await vi.waitFor(() => expect(member.counts.refused[reason]).toBe(times), PATIENCE);
   const lines = member.lines.filter((line) => line.includes(`(${reason})`));
@@ -87,7 +90,7 @@ const format = (change: { cluster?: string; protocol?: string; key?: string | nu
     key: change.key === undefined ? (place.key ?? null) : change.key,
   });
 
-/** A datagram as its header says, sealed by its maker. */
+/** Returns a datagram with this header, sealed by its maker. */
 function made(header: Partial<Header>, body: Uint8Array, by = format()): Buffer {
   const whole: Header = { kind: "messages", from: 1, run: 7, number: 1, excluded: [], ...header };
   return by.build(whole, body, by.keyOf(whole.from, whole.run));
@@ -109,24 +112,24 @@ describe.each([null, key])("a group with the key %j", (shared) => {
   beforeEach(() => begin(shared));
   afterEach(expectGoodTraffic);
 
-  test("does not mind noise", async () => {
+  test("ignores noise", async () => {
     const chance = seededRandom();
-    // The first byte is below any letter: two random bytes would be those of our own datagrams once in 65,536.
+    // The first byte is lower than any letter. Two random bytes would match the magic number once in 65,536 times.
     const noise = (length: number): Buffer =>
       Buffer.from(Array.from({ length }, (_, at) => chance.below(at === 0 ? 64 : 256)));
     for (let sent = 0; sent < 200; sent += 20) {
       for (let i = 0; i < 20; i++) say(noise(chance.below(300)));
-      // The kernel drops what comes faster than a busy process reads it.
+      // The kernel drops datagrams that arrive faster than a busy process reads them.
       await vi.waitFor(() => expect(member.counts.refused.malformed).toBe(sent + 20), PATIENCE);
     }
-    await expectRefused("malformed", 200, "it does not begin as a datagram of ours");
+    await expectRefused("malformed", 200, "it does not start like a Coterie datagram");
   });
 
-  test("does not mind datagrams that were cut off or changed", async () => {
+  test("ignores truncated or modified datagrams", async () => {
     const chance = seededRandom();
     const [genuine] = overheard.filter((datagram) => headerOf(datagram).from === 1) as [Buffer];
     for (let length = 0; length < genuine.length; length++) say(genuine.subarray(0, length));
-    if (shared === null) return; // What was changed with care may be taken for genuine: that is what the key is for.
+    if (shared === null) return; // Without a key, careful modifications are accepted.
     for (let i = 0; i < 300; i++) {
       const changed = Buffer.from(genuine);
       const at = 12 + chance.below(changed.length - 12);
@@ -139,7 +142,7 @@ describe.each([null, key])("a group with the key %j", (shared) => {
     }, PATIENCE);
   });
 
-  test("refuses another version, cluster, protocol, and whoever is no member or poses as itself", async () => {
+  test("rejects another version, cluster or protocol, and senders that are not members or claim its own id", async () => {
     const old = made({}, hello([]));
     old[2] = DATAGRAM_VERSION + 1;
     for (let i = 0; i < 3; i++) {
@@ -153,19 +156,19 @@ describe.each([null, key])("a group with the key %j", (shared) => {
     await expectRefused("wrong-cluster", 3, "another cluster on the same group and port");
     await expectRefused("wrong-protocol", 3, "expected the same protocol");
     await expectRefused("unknown-node", 3, "expected one of the members, got node 2");
-    await expectRefused("duplicate-id", 3, "another process is node 0");
+    await expectRefused("duplicate-id", 3, "another process uses the id 0");
   });
 
-  test("refuses datagrams of another key, or without one", async () => {
+  test("rejects datagrams of another key, or without one", async () => {
     for (let i = 0; i < 3; i++) say(made({ kind: "hello" }, hello([]), format({ key: "somebody else's secret" })));
-    const words = shared === null ? "it is sealed, and this member has no key" : "its seal does not fit";
+    const words = shared === null ? "it is sealed, but this member has no key" : "its seal does not match";
     await expectRefused("forged", 3, words);
     if (shared === null) return;
     say(made({ kind: "hello" }, hello([]), format({ key: null })));
     await vi.waitFor(() => expect(member.counts.refused.forged).toBe(4), PATIENCE);
   });
 
-  test("takes no message of a run that has not named the member's own", async () => {
+  test("accepts no message of a run that has not named the member's own", async () => {
     const body = new Writer(64);
     body.natural(1);
     say(made({ kind: "messages", run: 4711 }, body.bytes()));
@@ -175,7 +178,7 @@ describe.each([null, key])("a group with the key %j", (shared) => {
     expect(member.transport.reached.has(1)).toBe(true);
   });
 
-  test("takes nothing of a run that another has followed", async () => {
+  test("accepts nothing of a superseded run", async () => {
     const old = overheard.filter((datagram) => headerOf(datagram).from === 1);
     friend.close();
     await vi.waitFor(() => expect(member.transport.reached.has(1)).toBe(false), PATIENCE);
@@ -184,23 +187,23 @@ describe.each([null, key])("a group with the key %j", (shared) => {
     await expectGoodTraffic();
     const before = member.counts.refused["old-run"] ?? 0;
     for (const datagram of old) say(datagram);
-    await expectRefused("old-run", before + old.length, "a run of the process that another has followed");
+    await expectRefused("old-run", before + old.length, "an earlier run of the process");
   });
 });
 
 describe("a group with a key", () => {
   beforeEach(() => begin(key));
 
-  test("takes no datagram twice", async () => {
+  test("accepts no datagram twice", async () => {
     const genuine = overheard.filter((datagram) => headerOf(datagram).from === 1);
     const before = overheard.length;
     for (const datagram of genuine) say(datagram);
     await vi.waitFor(() => expect(overheard.length).toBeGreaterThanOrEqual(before + genuine.length), PATIENCE);
-    await expectRefused("replayed", genuine.length, "was there before");
+    await expectRefused("replayed", genuine.length, "has already been received");
     await expectGoodTraffic();
   });
 
-  test("reaches its members still when hellos of earlier processes come again", async () => {
+  test("still reaches its members when hellos of earlier processes are replayed", async () => {
     const old = overheard.filter((datagram) => {
       const { kind, from } = headerOf(datagram);
       return kind === "hello" && from === 1;
@@ -215,10 +218,10 @@ describe("a group with a key", () => {
       await expectAllTaken();
       expect([...member.transport.reached]).toEqual([1]);
     }
-    expect(member.counts.refused["old-run"]).toBeUndefined(); // Nothing tells that run from a new one.
+    expect(member.counts.refused["old-run"]).toBeUndefined(); // That run cannot be distinguished from a new one.
   });
 
-  test("says nothing that a listener could read", () => {
+  test("sends nothing that an eavesdropper could read", () => {
     friend.transport.send(numbered(sent + 1, "the payload in clear"));
     return vi.waitFor(() => {
       expect(member.from(1)).toHaveLength(sent + 1);
@@ -231,7 +234,7 @@ describe("a member of a group without a key", () => {
   beforeEach(() => begin(null));
   afterEach(expectGoodTraffic);
 
-  test("takes no message in single bytes", async () => {
+  test("accepts no message in single bytes", async () => {
     const { run } = headerOf(overheard.find((datagram) => headerOf(datagram).from === 1) as Buffer);
     for (let i = 0; i < 40; i++) {
       const body = new Writer(64);
@@ -239,10 +242,11 @@ describe("a member of a group without a key", () => {
       body.append(Buffer.alloc(1));
       say(made({ kind: "fragment", run, number: 10_000 + i }, body.bytes()));
     }
-    await expectRefused("malformed", 39, "a message has a fragment 0 of 40 with 1 bytes"); // All but the last.
+    // All fragments except the last.
+    await expectRefused("malformed", 39, "fragment 0 of 40 of a message has 1 bytes");
   });
 
-  test("keeps what is incomplete within bounds, whatever a peer begins", async () => {
+  test("bounds incomplete messages, for anything that a peer begins", async () => {
     const { run } = headerOf(overheard.find((datagram) => headerOf(datagram).from === 1) as Buffer);
     const heardBefore = member.counts.datagramsReceived;
     const expectHeard = (datagrams: number): Promise<void> =>
@@ -260,7 +264,7 @@ describe("a member of a group without a key", () => {
       say(made({ kind: "fragment", run, number: 10_000 + i }, body.bytes()));
       if (i % 10 === 9) await expectHeard(i + 1);
     }
-    // Of 28 MiB that came. What is not needed any more goes in its own time.
+    // This is much less than the 28 MiB that arrived. It may take a while until memory is released.
     await vi.waitFor(() => expect(usedBytes() - before).toBeLessThan(16 * MIB), PATIENCE);
   });
 });

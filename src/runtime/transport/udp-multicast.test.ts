@@ -35,7 +35,7 @@ async function opened(around: Partial<AroundUdp> & { self: number }): Promise<Ud
   return under;
 }
 
-/** Nodes 0, 1 and 2, once datagrams get through between all of them. */
+/** Starts nodes 0, 1 and 2, and waits until datagrams arrive between all of them. */
 async function three(around: Partial<AroundUdp> = {}): Promise<[UdpUnderTest, UdpUnderTest, UdpUnderTest]> {
   const nodes = await Promise.all([0, 1, 2].map((self) => opened({ self, ...around })));
   await vi.waitFor(() => {
@@ -45,7 +45,7 @@ async function three(around: Partial<AroundUdp> = {}): Promise<[UdpUnderTest, Ud
 }
 
 describe.each([null, "a secret of all members"])("with the key %j", (key) => {
-  test("what a member multicasts arrives at all others, and not at itself", async () => {
+  test("a multicast message arrives at all other members, but not at its sender", async () => {
     const nodes = await three({ place: { ...place, key } });
     for (const value of upTo(100)) for (const { transport } of nodes) transport.send(numbered(value));
     await vi.waitFor(() => {
@@ -55,7 +55,7 @@ describe.each([null, "a secret of all members"])("with the key %j", (key) => {
     for (const { detours, lines, fatal } of nodes) expect([detours, lines, fatal]).toEqual([[], [], []]);
   });
 
-  test("a message that does not fit one datagram arrives in fragments, as one message", async () => {
+  test("a message that does not fit into one datagram arrives in fragments, as one message", async () => {
     const [sender, receiver] = await three({ place: { ...place, key, maxDatagramBytes: 1_400 } });
     const sentBefore = sender.counts.datagramsSent;
     sender.transport.send(numbered(1));
@@ -67,15 +67,15 @@ describe.each([null, "a secret of all members"])("with the key %j", (key) => {
 });
 
 describe("multicast", () => {
-  test("the messages of one turn share a datagram, however many receive it", async () => {
+  test("the messages of one turn share a datagram for all receivers", async () => {
     const [sender, receiver] = await three();
     const sentBefore = sender.counts.datagramsSent;
     for (const value of upTo(50)) sender.transport.send(numbered(value));
     await vi.waitFor(() => expect(receiver.from(0)).toEqual(upTo(50)), PATIENCE);
-    expect(sender.counts.datagramsSent - sentBefore).toBeLessThan(5); // One, and a hello may have come between.
+    expect(sender.counts.datagramsSent - sentBefore).toBeLessThan(5); // One datagram, and possibly hellos in between.
   });
 
-  test("both ends know a message by the same id, which names its receiver", async () => {
+  test("both ends have the same id for a message, which includes its receiver", async () => {
     const [sender, one, two] = await three();
     const results = upTo(3).map((value) => sender.transport.send(numbered(value)));
     await vi.waitFor(() => {
@@ -87,7 +87,7 @@ describe("multicast", () => {
     expect(one.receivedIds[0]).toMatch(/^0-1-/);
   });
 
-  test("until members hear each other, messages go by the other way", async () => {
+  test("until members receive each other's datagrams, messages use the fallback", async () => {
     const alone = await opened({ self: 0 });
     alone.transport.send(numbered(7));
     expect(alone.detours).toEqual([
@@ -96,14 +96,14 @@ describe("multicast", () => {
     ]);
   });
 
-  test("only those whom a message is meant for get it by the other way, and for nobody no datagram leaves", async () => {
+  test("only the intended receivers get a message by the fallback, and without receivers no datagram leaves", async () => {
     const lone = await opened({ self: 0 });
     lone.transport.send(numbered(1), [2]);
     lone.transport.send(numbered(2), []);
     expect(lone.detours).toEqual([{ to: 2, value: 1 }]);
     const one = await opened({ self: 1 });
     await vi.waitFor(() => expect([...lone.transport.reached, ...one.transport.reached]).toEqual([1, 0]), PATIENCE);
-    lone.transport.send(numbered(3), [2]); // Whom no datagram reaches.
+    lone.transport.send(numbered(3), [2]); // Datagrams do not reach node 2.
     lone.transport.send(numbered(4), []);
     lone.transport.send(numbered(5), [1]);
     lone.transport.send(numbered(6), [1, 2]);
@@ -115,48 +115,48 @@ describe("multicast", () => {
     ]);
   });
 
-  test("a message longer than the limit is refused before anything leaves", async () => {
+  test("rejects a message longer than the limit before anything leaves", async () => {
     const [sender, receiver] = await three({ maxMessageBytes: 10_000 });
     expect(() => sender.transport.send(numbered(1, "x".repeat(10_000)))).toThrow(InvariantViolation);
     sender.transport.send(numbered(2));
     await vi.waitFor(() => expect(receiver.from(0)).toEqual([2]), PATIENCE);
   });
 
-  test("a member that is not one is refused", () => {
+  test("rejects an unknown member", () => {
     expect(() => udpUnderTest({ self: 3, members: [0, 1], place })).toThrow(UsageError);
   });
 
-  test("a process that starts again is heard again, and what the one before said is not taken any more", async () => {
+  test("a restarted process is heard again, and datagrams of the previous run are rejected", async () => {
     const [first, receiver] = await three();
     first.transport.send(numbered(1));
     await vi.waitFor(() => expect(receiver.from(0)).toEqual([1]), PATIENCE);
     first.close();
     const second = await opened({ self: 0 });
     await vi.waitFor(() => {
-      second.transport.send(numbered(2)); // Lost until both have greeted each other.
+      second.transport.send(numbered(2)); // This message is lost, because the nodes have not exchanged hellos yet.
       expect(receiver.from(0)).toContain(2);
     }, PATIENCE);
     expect(new Set(receiver.from(0))).toEqual(new Set([1, 2]));
   });
 });
 
-describe("where multicast is filtered", () => {
-  test("that is said once and messages go by the other way; when it gets through again, so is that", async () => {
+describe("if multicast is filtered", () => {
+  test("it is logged once and messages use the fallback; the recovery is logged, too", async () => {
     const [sender, one] = await three();
     sender.injector.faults = { ...noFaults, cutTo: [1, 2] };
-    await vi.waitFor(() => expect(one.lines.join("\n")).toContain("does not get through to node 0 and back"), PATIENCE);
+    await vi.waitFor(() => expect(one.lines.join("\n")).toContain("does not reach node 0 and back"), PATIENCE);
     expect(one.lines).toHaveLength(1);
-    expect(one.lines[0]).toContain("though connected otherwise: a filter");
+    expect(one.lines[0]).toContain("although the links are open: a filter");
     expect([...one.transport.reached]).toEqual([2]);
     one.transport.send(numbered(5));
     expect(one.detours).toEqual([{ to: 0, value: 5 }]);
 
     sender.injector.faults = noFaults;
     await vi.waitFor(() => expect(one.transport.reached.size).toBe(2), PATIENCE);
-    expect(one.lines.slice(1)).toEqual(["multicast gets through to node 0 again"]);
+    expect(one.lines.slice(1)).toEqual(["multicast to node 0 works again"]);
   });
 
-  test("one way suffices: who is not heard learns it from the other's hellos", async () => {
+  test("one direction is enough: a member whose datagrams are lost learns that from the other's hellos", async () => {
     const [sender, one] = await three();
     sender.injector.faults = { ...noFaults, cutTo: [1] };
     await vi.waitFor(() => expect(sender.transport.reached.has(1)).toBe(false), PATIENCE);
@@ -165,7 +165,7 @@ describe("where multicast is filtered", () => {
     expect(one.transport.reached.has(2)).toBe(true);
   });
 
-  test("of a member that nothing else reaches either, nothing is said", { tags: ["long"] }, async () => {
+  test("nothing is logged about a member that is unreachable by other links, too", { tags: ["long"] }, async () => {
     const [sender, one] = await three();
     one.linked = [2];
     sender.close();
@@ -174,21 +174,21 @@ describe("where multicast is filtered", () => {
     expect(one.lines).toEqual([]);
   });
 
-  test("a port that another program has taken is said, and messages go by the other way", async () => {
+  test("a port used by another program is logged, and messages use the fallback", async () => {
     const other = createSocket("udp4");
     closing({ close: () => new Promise((resolve) => other.close(() => resolve(null))) });
     await new Promise<void>((resolve) => other.bind(place.port, place.group, resolve));
     const alone = await opened({ self: 0 });
     expect(alone.lines).toHaveLength(1);
     expect(alone.lines[0]).toMatch(/^cannot multicast to 239\.192\.7\.7:\d+ through 127\.0\.0\.1: .*EADDRINUSE/);
-    expect(alone.lines[0]).toContain("Messages go to each member by itself until this member starts again");
+    expect(alone.lines[0]).toContain("Messages are sent to each member separately until this member restarts");
     alone.transport.send(numbered(1));
     expect(alone.detours).toHaveLength(2);
   });
 });
 
 describe("datagrams at the fault injector", () => {
-  test("are lost for each receiver by itself, and the sender's trace says so", async () => {
+  test("are dropped for each receiver separately, and the sender's trace records it", async () => {
     const [sender, one, two] = await three({ place: { ...place, maxDatagramBytes: 512 } });
     sender.injector.faults = { ...noFaults, datagrams: { dropRate: 0.5, duplicateRate: 0, reorderRate: 0 } };
     const values = new Map<string, number>();
@@ -211,7 +211,7 @@ describe("datagrams at the fault injector", () => {
     expect(sender.counts.lost.dropped).toBe(sender.lost.flatMap(({ ids }) => ids).length);
   });
 
-  test("come twice, and overtake each other", async () => {
+  test("are duplicated and reordered", async () => {
     const [sender, one] = await three({ place: { ...place, maxDatagramBytes: 512 } });
     sender.injector.faults = { ...noFaults, datagrams: { dropRate: 0, duplicateRate: 0.5, reorderRate: 0.5 } };
     for (const value of upTo(200)) sender.transport.send(numbered(value, "x".repeat(400)));
@@ -224,7 +224,7 @@ describe("datagrams at the fault injector", () => {
     expect(sender.lost).toEqual([]);
   });
 
-  test("of a long message: it is lost once if any fragment is", { tags: ["long"] }, async () => {
+  test("a long message is lost once if any of its fragments is", { tags: ["long"] }, async () => {
     const [sender, one] = await three({ place: { ...place, maxDatagramBytes: 512 } });
     sender.injector.faults = { ...noFaults, datagrams: { dropRate: 0.5, duplicateRate: 0, reorderRate: 0 } };
     sender.transport.send(numbered(1, "x".repeat(30_000)));
@@ -233,6 +233,7 @@ describe("datagrams at the fault injector", () => {
     await vi.waitFor(() => expect(one.from(0)).toEqual([2]), PATIENCE);
     const lostTo = (to: number) => sender.lost.filter((loss) => loss.to === to).map(({ ids }) => ids.length);
     expect([lostTo(1), lostTo(2)]).toEqual([[1], [1]]);
-    await vi.waitFor(() => expect(one.counts.messagesIncomplete).toBe(1), PATIENCE); // Given up after a while.
+    // The receiver drops the incomplete message after a while.
+    await vi.waitFor(() => expect(one.counts.messagesIncomplete).toBe(1), PATIENCE);
   });
 });

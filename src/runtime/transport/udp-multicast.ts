@@ -1,8 +1,8 @@
 /**
- * IP multicast between the members of a cluster: what a member multicasts leaves in one datagram, whatever the
- * number of its receivers. Datagrams may be lost, copied and overtake each other; the protocol on top repairs that. Every second a few
- * `hello`s say which members a member hears. To those that cannot be reached that way it goes by another, which is said in
- * the log; when the peer hears again, so is that.
+ * IP multicast between the members of a cluster. A multicast message is sent as a single datagram for any number of
+ * receivers. Datagrams may be lost, duplicated and reordered; the protocol on top repairs this. Several times a second,
+ * each member sends a `hello` that lists the members it receives from. Members that multicast does not reach get
+ * messages through a fallback. The log reports when this begins and ends.
  */
 import { InvariantViolation, UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -35,7 +35,7 @@ export interface UdpOptions<M> {
   readonly cluster: string;
   readonly self: NodeId;
   readonly members: readonly NodeId[];
-  /** As for `tcpTransport`: who differs is refused. */
+  /** The same text as for `tcpTransport`. A member with different text is rejected. */
   readonly protocol: string;
   readonly shape: ShapeNode;
   readonly place: UdpPlace;
@@ -44,42 +44,52 @@ export interface UdpOptions<M> {
   readonly counts: Counts;
   readonly log: Log;
   readonly deliver: (from: NodeId, message: M, id: () => MessageId) => void;
-  /** The fault injector has kept messages from a member. */
+  /** Called when the fault injector has dropped messages to a member. */
   readonly onLost: (to: NodeId, ids: () => MessageId[], why: LossReason) => void;
-  /** Takes a message to a member that no datagram reaches. */
+  /** Sends a message to a member that datagrams do not reach. */
   readonly fallback: (to: NodeId, message: M) => SendResult;
-  /** Members that can be reached otherwise just now: if datagrams do not reach them, these are kept off on their way. */
+  /**
+   * Returns the members that are currently reachable over other links. If datagrams do not reach one of them, they are
+   * being blocked somewhere along the way.
+   */
   readonly linked: () => readonly NodeId[];
   readonly onFatal: (error: Error) => void;
 }
 
+/** Multicast over UDP, with a fallback for members that it does not reach. */
 export interface UdpMulticast<M> {
-  /** Joins the group. Where that cannot be done the log says why; everything goes by the fallback, and it is not tried again. */
+  /**
+   * Joins the group. If that fails, the log gives the reason, and all messages use the fallback. Joining is not
+   * retried.
+   */
   open(): Promise<void>;
   /**
-   * What became of it is told for each receiver.
-   * @param to all other members, unless said otherwise. Others hear the datagram, too; nothing else is sent to them.
+   * Multicasts a message. Returns a function that returns the result for each receiver.
+   * @param to the receivers, by default all other members. The datagram also reaches the remaining members, but the
+   * fallback is used only for these receivers.
    */
   send(message: M, to?: readonly NodeId[]): (to: NodeId) => SendResult;
-  /** Members that datagrams reach; the others get what is multicast by the fallback. */
+  /** The members that datagrams reach. Other members get multicast messages through the fallback. */
   readonly reached: ReadonlySet<NodeId>;
-  /** What one datagram carries at most. */
+  /** How many bytes of messages one datagram can carry. */
   readonly payloadBytes: number;
   close(): void;
 }
 
-/** How often members say which others they hear. */
+/** The interval at which members send a `hello`. */
 const HELLO_MS = 250;
-/** An answer to a `hello` waits for others to answer, too. */
+/** How long the reply to a `hello` is delayed, so that one reply can cover several hellos. */
 const ANSWER_MS = 5;
-/** For so many looks in turn a peer has to be linked and out of hearing before that is said. */
+/** If a peer is found connected over TCP but silent on UDP in this many consecutive checks, this is logged. */
 const PATIENCE = 4;
-/** A datagram leaves when it has grown to this, or when all is done that has arrived together. */
+/**
+ * A datagram is sent once it reaches this size. It is also sent when all input that arrived together has been handled.
+ */
 const FULL_BODY_BYTES = 16 * 1024;
-/** A run of a process is told from others by a number below this. */
+/** The upper bound for the numbers that identify runs of a process. */
 const RUNS = 2 ** 48 - 1;
 
-/** @throws UsageError for a place that cannot be used. */
+/** @throws UsageError if the multicast address, port or interface cannot be used */
 export function udpMulticast<M>(options: UdpOptions<M>): UdpMulticast<M> {
   return new Multicasting(options, settlePlace(options.place, options.platform.datagrams));
 }
@@ -99,9 +109,9 @@ class Multicasting<M> implements UdpMulticast<M> {
   #answer: Timer | null = null;
   readonly #outlet: UdpOutlet;
 
-  /** The last message that was written. */
+  /** The number of the last message written. */
   #last = 0;
-  /** The body that is being written: its first message, or 0 if there is none. */
+  /** The body being written, and the number of its first message, or 0 between bodies. */
   readonly #writer = new Writer();
   readonly #scratch = new Writer();
   #first = 0;
@@ -110,7 +120,7 @@ class Multicasting<M> implements UdpMulticast<M> {
   constructor(options: UdpOptions<M>, place: SettledPlace) {
     const { cluster, self, members, protocol, shape, maxMessageBytes = defaultLimits.maxFrameBytes } = options;
     if (!members.includes(self))
-      throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
+      throw new UsageError("unknown-node", `expected node ${self} to be among the members, but it is not`);
     this.#options = options;
     this.#run = options.platform.random.natural(RUNS);
     this.#place = place;
@@ -145,7 +155,7 @@ class Multicasting<M> implements UdpMulticast<M> {
       });
     } catch (error) {
       const why = (error as Error).message;
-      const instead = "Messages go to each member by itself until this member starts again";
+      const instead = "Messages are sent to each member separately until this member restarts";
       const text = `cannot multicast to ${group}:${port} through ${through}: ${why}. ${instead}`;
       this.#options.log.warn(text, { event: "multicast-failed" });
       return;
@@ -177,7 +187,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     return `${this.#options.self}-${to}-${this.#run.toString(36)}-m${number}`;
   }
 
-  // Messages into datagrams.
+  // From messages to datagrams
 
   #write(message: M): void {
     const scratch = this.#scratch;
@@ -197,7 +207,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     else this.#flushing ??= this.#options.platform.timers.soon(() => this.#flush());
   }
 
-  /** Begins a body unless one is begun. Returns how long it is. */
+  /** Begins a body if there is none. Returns its length. */
   #begin(): number {
     if (this.#first > 0) return this.#writer.position;
     this.#first = this.#last;
@@ -238,7 +248,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     this.#options.onLost(to, ids, why);
   }
 
-  // Datagrams into messages.
+  // From datagrams to messages
 
   #receive(datagram: Buffer, address: string): void {
     const { counts, self } = this.#options;
@@ -246,10 +256,10 @@ class Multicasting<M> implements UdpMulticast<M> {
       const opened = this.#format.open(datagram);
       if (isObjection(opened)) return this.#refuse(address, opened);
       const { from, run, excluded } = opened.header;
-      if (from === self && run === this.#run) return; // The network gives a member back what it sends itself.
+      if (from === self && run === this.#run) return; // Multicast loops a member's own datagrams back to it.
       counts.datagramsReceived += 1;
       counts.bytesReceived += datagram.length;
-      if (from === self) return this.#refuse(address, ["duplicate-id", `another process is node ${self}`]);
+      if (from === self) return this.#refuse(address, ["duplicate-id", `another process uses the id ${self}`]);
       const peer = this.#peers.get(from);
       if (peer === undefined)
         return this.#refuse(address, ["unknown-node", `expected one of the members, got node ${from}`]);
@@ -268,7 +278,8 @@ class Multicasting<M> implements UdpMulticast<M> {
     if (objection !== null) return this.#refuse(address, objection);
     const reader = new Reader(body);
     if (kind === "hello") return this.#greeted(peer, run, number, reader);
-    if (!peer.isTrusted(run)) return; // Its process and this one have not met yet; whatever this is will come again.
+    // The two processes have not exchanged hellos yet. The sender will repeat the content later.
+    if (!peer.isTrusted(run)) return;
     if (kind === "messages") return this.#takeMessages(peer.node, run, reader);
     const [message, index, fragments] = [reader.natural(), reader.natural(), reader.natural()];
     const whole = peer.fragments?.take(message, index, fragments, body.subarray(reader.position)) ?? null;
@@ -303,7 +314,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     this.#options.log.once(`${reason} ${address}`, `refused a datagram from ${address} (${reason}): ${detail}`, fields);
   }
 
-  // Which member hears which.
+  // Hellos, which list the members that this member receives from
 
   #hello(): void {
     const into = new Writer(64);
@@ -328,7 +339,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     peer.deafLooks = 0;
     if (!wasDeaf) return;
     const fields = { event: "multicast-restored", peer: peer.node };
-    this.#options.log.info(`multicast gets through to node ${peer.node} again`, fields);
+    this.#options.log.info(`multicast to node ${peer.node} works again`, fields);
   }
 
   #look(): void {
@@ -349,7 +360,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     const where = `multicast to ${group}:${port} through ${through}`;
     const why = "a filter, or a switch that does not forward the group";
     this.#options.log.warn(
-      `${where} does not get through to ${who} and back, though connected otherwise: ${why}. Messages go there one by one until it does`,
+      `${where} does not reach ${who} and back, although the links are open: ${why}. Until it does, messages to them are sent one by one`,
       { event: "multicast-deaf", peers: nodes.join(", ") },
     );
   }

@@ -8,7 +8,7 @@ import { UdpOutlet } from "./udp-outlet.ts";
 
 const MAX_HELD = 10_000;
 const body = Buffer.from("body");
-/** Far longer than the test. */
+/** Delays far longer than the test. */
 const delayed: Faults = { ...noFaults, delayMs: { min: 600_000, max: 600_000 } };
 
 let injector: FaultInjector;
@@ -17,7 +17,7 @@ let lines: string[];
 let outlet: UdpOutlet;
 afterEach(() => outlet.close());
 
-/** Of node 0, to nodes 1 and 2. */
+/** Creates the outlet for node 0, which sends to nodes 1 and 2. */
 function begin(faults: Faults): void {
   [injector, counts, lines] = [faultInjector(realPlatform.random), newCounts(), []];
   injector.faults = faults;
@@ -36,8 +36,8 @@ function begin(faults: Faults): void {
   });
 }
 
-describe("what the fault injector holds back", () => {
-  test("is bounded: what is more is lost for its receiver, and that is said once", () => {
+describe("datagrams that the fault injector delays", () => {
+  test("are bounded: the excess is lost for its receiver, and logged once", () => {
     begin(delayed);
     for (let i = 0; i < MAX_HELD / 2; i++) expect(outlet.transmit("messages", body).size).toBe(0);
     expect(lines).toEqual([]);
@@ -47,11 +47,11 @@ describe("what the fault injector holds back", () => {
         [2, "overflow"],
       ]);
     }
-    expect(lines).toEqual([`the fault injector holds back ${MAX_HELD} datagrams: what is more is dropped`]);
+    expect(lines).toEqual([`the fault injector holds back ${MAX_HELD} datagrams: further ones are dropped`]);
     expect(counts.datagramsSent).toBe(0);
   });
 
-  test("keeps nothing from a receiver that nothing is held back from", () => {
+  test("do not affect other receivers", () => {
     begin(delayed);
     for (let i = 0; i < MAX_HELD / 2; i++) outlet.transmit("messages", body);
     injector.faults = { ...noFaults, datagrams: { dropRate: 0, duplicateRate: 1, reorderRate: 0 } };

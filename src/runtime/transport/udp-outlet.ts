@@ -1,4 +1,6 @@
-/** Where datagrams leave: each once for all, unless the fault injector treats a receiver otherwise. */
+/**
+ * Sends datagrams. Each is sent once for all receivers, unless the fault injector treats some receivers differently.
+ */
 import type { NodeId } from "../../core/protocol.ts";
 import type { LossReason } from "../../trace/entry.ts";
 import type { FaultInjector } from "../fault-injector.ts";
@@ -19,7 +21,7 @@ export interface OutletOptions {
   readonly put: (datagram: Buffer) => void;
 }
 
-/** How many datagrams the fault injector holds back at most: what is more is lost. */
+/** The maximum number of datagrams that the fault injector can delay at the same time. Any further ones are lost. */
 const MAX_HELD = 10_000;
 
 export class UdpOutlet {
@@ -35,7 +37,8 @@ export class UdpOutlet {
   }
 
   /**
-   * Sends a datagram to everybody, as often and as late as the fault injector says for each. Returns the members that it kept it from.
+   * Sends a datagram to all members. For each member, the fault injector decides how many copies arrive and how late.
+   * Returns the members for which the datagram was dropped.
    */
   transmit(kind: DatagramKind, body: Buffer): ReadonlyMap<NodeId, LossReason> {
     const { injector } = this.#options;
@@ -59,10 +62,10 @@ export class UdpOutlet {
     return lost;
   }
 
-  /** Returns whether there is room for it. */
+  /** Sends a datagram after a delay. Returns false if too many datagrams are already delayed. */
   #emitLater(kind: DatagramKind, body: Buffer, to: NodeId, delayMs: number): boolean {
     if (this.#held.size >= MAX_HELD) {
-      const text = `the fault injector holds back ${MAX_HELD} datagrams: what is more is dropped`;
+      const text = `the fault injector holds back ${MAX_HELD} datagrams: further ones are dropped`;
       this.#options.log.once("held", text, { event: "fault-injector-full" });
       return false;
     }
@@ -87,7 +90,7 @@ export class UdpOutlet {
   noteUnsent(error: NodeJS.ErrnoException): void {
     if (this.#isClosed) return;
     this.#options.counts.datagramsUnsent += 1;
-    const hint = error.code === "EMSGSIZE" ? ": maxDatagramBytes is more than this interface takes" : "";
+    const hint = error.code === "EMSGSIZE" ? ": maxDatagramBytes exceeds the limit of this interface" : "";
     const text = `a datagram could not be sent (${error.message})${hint}`;
     this.#options.log.once(`unsent ${error.code}`, text, { event: "datagram-unsent", reason: error.code ?? "unknown" });
   }

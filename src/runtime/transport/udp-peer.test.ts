@@ -7,7 +7,7 @@ const [SELF, OWN_RUN] = [0, 100];
 const us = [{ node: SELF, run: OWN_RUN }];
 const peer = (key: RunKey | null = null): UdpPeer => new UdpPeer(1, OWN_RUN, 1_000, () => key);
 
-/** Looks, with nothing heard in between. */
+/** Runs this many checks, with no datagram in between. */
 function silence(of: UdpPeer, looks: number): void {
   for (let i = 0; i < looks; i++) of.look();
 }
@@ -20,24 +20,24 @@ describe("a peer", () => {
     expect(it.heard).toEqual([{ node: 1, run: 5 }]);
     expect(it.greet(5, 2, us, SELF)).toBe(true);
     expect([it.isTrusted(5), it.isReached]).toEqual([true, true]);
-    expect(it.greet(5, 3, us, SELF)).toBe(false); // No news.
+    expect(it.greet(5, 3, us, SELF)).toBe(false); // This hello contains no new information.
   });
 
-  test("is not trusted for what it said to an earlier run of this member's process", () => {
+  test("is not trusted for naming an earlier run of this member's process", () => {
     const it = peer();
     it.greet(5, 1, [{ node: SELF, run: 99 }], SELF);
     it.greet(5, 2, [{ node: 2, run: OWN_RUN }], SELF);
     expect(it.isTrusted(5)).toBe(false);
   });
 
-  test("is heard, and not reached, while it does not hear us", () => {
+  test("is received from but not reached while it receives nothing from this member", () => {
     const it = peer();
     it.greet(5, 1, us, SELF);
     expect(it.greet(5, 2, [], SELF)).toBe(true);
     expect([it.isHeard, it.isReached]).toEqual([true, false]);
   });
 
-  test("is out of hearing after eight looks without a datagram, and back with the next one", () => {
+  test("is silent after eight checks without a datagram, and back with the next one", () => {
     const it = peer();
     it.greet(5, 1, us, SELF);
     silence(it, 7);
@@ -48,11 +48,11 @@ describe("a peer", () => {
     expect(it.isReached).toBe(true);
   });
 
-  test("that starts again is heard as a candidate first; then nothing of its old run is taken", () => {
+  test("that restarts is first a candidate; after that, nothing of its old run is accepted", () => {
     const it = peer();
     it.greet(5, 1, us, SELF);
     it.greet(6, 1, [], SELF);
-    expect([it.isTrusted(5), it.isReached]).toEqual([true, true]); // It may be an old hello, sent again.
+    expect([it.isTrusted(5), it.isReached]).toEqual([true, true]); // The hello may have been replayed.
     expect(it.heard).toEqual([
       { node: 1, run: 5 },
       { node: 1, run: 6 },
@@ -63,7 +63,7 @@ describe("a peer", () => {
     expect(it.heard).toEqual([{ node: 1, run: 6 }]);
   });
 
-  test("is reached still when an old hello comes again, of an earlier run or from before it was trusted", () => {
+  test("stays reached when an old hello is replayed, of an earlier run or from before it was trusted", () => {
     const it = peer({ secret: new Uint8Array(32) });
     it.greet(5, 1, [], SELF);
     it.greet(5, 2, us, SELF);
@@ -75,15 +75,15 @@ describe("a peer", () => {
     expect(it.isReached).toBe(false);
   });
 
-  test("may copy datagrams that are not sealed, and no others", () => {
+  test("may repeat unsealed datagrams, but not sealed ones", () => {
     const it = peer();
     it.greet(5, 1, us, SELF);
     expect([it.objection(5, 2, false), it.objection(5, 2, false)]).toEqual([null, null]);
     expect([it.objection(5, 3, true), it.objection(5, 3, true)?.[0]]).toEqual([null, "replayed"]);
-    expect(it.objection(5, 1, true)?.[0]).toBe("replayed"); // The hello by which it was trusted.
+    expect(it.objection(5, 1, true)?.[0]).toBe("replayed"); // This is the hello that made the run trusted.
   });
 
-  test("is not taken at its word for what it said before the hello by which it is trusted", () => {
+  test("accepts no datagrams sent before the hello that made the peer trusted", () => {
     const it = peer({ secret: new Uint8Array(32) });
     it.greet(5, 1, [], SELF);
     it.greet(5, 9, us, SELF);
@@ -93,7 +93,7 @@ describe("a peer", () => {
     expect(it.objection(5, 8, true)?.[0]).toBe("replayed");
   });
 
-  test("forgets fragments that do not become a message", () => {
+  test("drops fragments that do not become a message", () => {
     const it = peer();
     it.greet(5, 1, us, SELF);
     it.fragments?.take(1, 0, 2, Buffer.alloc(500));
@@ -104,7 +104,7 @@ describe("a peer", () => {
 });
 
 describe("numbers that have been seen", () => {
-  test("are new once, in whatever order they come, as a set would have it", () => {
+  test("are new once, in any order, like in a set", () => {
     const chance = seededRandom();
     const seen = new SeenNumbers();
     const known = new Set<number>();
@@ -117,7 +117,7 @@ describe("numbers that have been seen", () => {
     }
   });
 
-  test("that are far below the highest count as seen, and a leap forgets none above", () => {
+  test("far below the highest count as seen, and a jump forgets none above", () => {
     const seen = new SeenNumbers();
     expect(seen.isNew(5)).toBe(true);
     expect(seen.isNew(1_000_000)).toBe(true);

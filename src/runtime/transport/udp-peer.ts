@@ -1,20 +1,20 @@
 /**
- * What a member knows of one other member whose datagrams it may hear. Anybody can send again what was sent long ago, so
- * a run of the peer's process is trusted once it has named this member's own run in a `hello`: that was said after this
- * process began. Until then a `hello` of another run changes nothing between the two, so that old ones, sent again, do no
- * harm. Where datagrams are sealed, nothing that a run sent before that `hello` is taken; of a run that another has
- * followed, nothing at all.
+ * A member's knowledge of another member that may send it datagrams. An attacker can replay old datagrams. A run of the
+ * peer's process is therefore trusted only once its `hello` has named this member's own run, which shows that the hello
+ * was sent after this process started. Until then, a `hello` from a different run changes nothing, so replayed ones do
+ * no harm. If datagrams are sealed, nothing that a run sent before that `hello` is accepted. Nothing from a superseded
+ * run is ever accepted.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { type Heard, type Objection, OVERHEAD_BYTES, type RunKey } from "./udp-datagram.ts";
 import { FRAGMENT_EXTRA_BYTES, Fragments } from "./udp-fragments.ts";
 import { MIN_DATAGRAM_BYTES } from "./udp-place.ts";
 
-/** How many looks may go by without a datagram before a peer is held to be out of hearing. */
+/** A peer is considered silent after this many checks without a datagram. */
 const MAX_SILENCE = 8;
 const MAX_RETIRED = 1_000;
 const MIB = 2 ** 20;
-/** Who cuts a message into fragments fills a datagram with each of them but the last. */
+/** The minimum size of a fragment. When a message is fragmented, every datagram except the last is filled. */
 const MIN_FRAGMENT_BYTES = MIN_DATAGRAM_BYTES - OVERHEAD_BYTES - FRAGMENT_EXTRA_BYTES;
 
 interface Run {
@@ -22,7 +22,7 @@ interface Run {
   readonly key: RunKey | null;
   readonly seen: SeenNumbers;
   readonly fragments: Fragments;
-  /** The number of the latest `hello` that was taken. */
+  /** The number of the latest accepted `hello`. */
   latestHello: number;
 }
 
@@ -30,14 +30,14 @@ export class UdpPeer {
   readonly #ownRun: number;
   readonly #maxMessageBytes: number;
   readonly #keyOf: (node: NodeId, run: number) => RunKey | null;
-  /** The run that is trusted. */
+  /** The trusted run. */
   #run: Run | null = null;
-  /** A run that is heard of, and that has not named ours yet. */
+  /** A run that sends datagrams but has not yet named this member's run. */
   #candidate: Run | null = null;
   readonly #retired: number[] = [];
   #hearsUs = false;
   #silence = MAX_SILENCE;
-  /** At how many looks in turn it was linked otherwise, and out of hearing. */
+  /** The number of consecutive checks that found the peer connected over TCP but silent on UDP. */
   deafLooks = 0;
 
   constructor(
@@ -51,7 +51,10 @@ export class UdpPeer {
     this.#keyOf = keyOf;
   }
 
-  /** Datagrams go both ways: it hears this member, and this member knows so because it hears the peer. */
+  /**
+   * Whether datagrams work in both directions: this member receives from the peer, and the peer's hellos name this
+   * member.
+   */
   get isReached(): boolean {
     return this.#run !== null && this.#hearsUs && this.#silence < MAX_SILENCE;
   }
@@ -60,7 +63,7 @@ export class UdpPeer {
     return this.#run !== null && this.#silence < MAX_SILENCE;
   }
 
-  /** What this member's own `hello` says of the peer. */
+  /** The peer's entries in this member's own `hello`. */
   get heard(): Heard[] {
     const runs = this.isHeard ? [this.#run, this.#candidate] : [this.#candidate];
     return runs.flatMap((run) => (run === null ? [] : [{ node: this.node, run: run.number }]));
@@ -70,24 +73,29 @@ export class UdpPeer {
     return this.#run?.fragments ?? null;
   }
 
-  /** The key of one of its runs. */
+  /** Returns the key for one of the peer's runs. */
   keyFor(run: number): RunKey | null {
     return this.#known(run)?.key ?? this.#keyOf(this.node, run);
   }
 
-  /** Why a datagram that the peer did send is not taken; a number that comes twice is a copy. */
+  /**
+   * Returns why a datagram that was really sent by the peer is rejected, or null if it is accepted. A repeated number
+   * means that the datagram is a copy.
+   */
   objection(run: number, number: number, isSealed: boolean): Objection | null {
-    if (this.#retired.includes(run)) return ["old-run", "it comes from a run of the process that another has followed"];
+    if (this.#retired.includes(run)) return ["old-run", "it comes from an earlier run of the process"];
     if (this.#run?.number !== run) return null;
     this.#silence = 0;
-    return !isSealed || this.#run.seen.isNew(number) ? null : ["replayed", `its number ${number} was there before`];
+    return !isSealed || this.#run.seen.isNew(number)
+      ? null
+      : ["replayed", `its number ${number} has already been received`];
   }
 
   isTrusted(run: number): boolean {
     return this.#run?.number === run;
   }
 
-  /** The peer's `hello`. Returns whether it has to be answered, since it brings news. */
+  /** Handles the peer's `hello`. Returns whether to reply to it, which is the case if it contains new information. */
   greet(run: number, number: number, named: readonly Heard[], self: NodeId): boolean {
     const namesUs = named.some((heard) => heard.node === self && heard.run === this.#ownRun);
     if (this.#run?.number === run) return this.#greetAgain(this.#run, number, namesUs);
@@ -97,13 +105,16 @@ export class UdpPeer {
       this.#candidate = candidate;
       return isNew;
     }
-    candidate.seen.closeUpTo(number); // What was said before this, anybody can have heard and kept.
+    candidate.seen.closeUpTo(number); // An attacker may have recorded anything sent before this.
     candidate.latestHello = number;
     this.#trust(candidate);
     return true;
   }
 
-  /** Where numbers cannot be forged, an older `hello` was overtaken, or is one from before the run was trusted. */
+  /**
+   * Handles another `hello` from the trusted run. If numbers cannot be forged, a `hello` with a lower number either was
+   * overtaken by a later one or was sent before the run was trusted.
+   */
   #greetAgain(run: Run, number: number, namesUs: boolean): boolean {
     if (run.key !== null && number < run.latestHello) return false;
     run.latestHello = number;
@@ -112,7 +123,7 @@ export class UdpPeer {
     return isNews;
   }
 
-  /** Time goes by. Returns how many incomplete messages were given up. */
+  /** Ages the peer's state. Returns the number of incomplete messages that were abandoned. */
   look(): number {
     this.#silence = Math.min(this.#silence + 1, MAX_SILENCE);
     const { fragments } = this;
@@ -146,19 +157,19 @@ export class UdpPeer {
   }
 }
 
-/** Which of the latest numbers have been there. What is older than all of those counts as seen. */
+/** Tracks which of the most recent numbers have been seen. All older numbers count as seen. */
 export class SeenNumbers {
   #highest = -1;
-  /** Up to this one all count as seen. */
+  /** All numbers up to this one count as seen. */
   #floor = -1;
   readonly #bits = new Uint8Array(SEEN / 8);
 
-  /** None of these is new any more. */
+  /** Marks all numbers up to this one as seen. */
   closeUpTo(number: number): void {
     this.#floor = Math.max(this.#floor, number);
   }
 
-  /** Whether the number has not been there before; from now on it has. */
+  /** Returns whether the number is new, and marks it as seen. */
   isNew(number: number): boolean {
     if (number <= Math.max(this.#floor, this.#highest - SEEN)) return false;
     if (number > this.#highest) this.#moveTo(number);
@@ -181,5 +192,5 @@ export class SeenNumbers {
   }
 }
 
-/** A multiple of 8. */
+/** The size of the window. Must be a multiple of 8. */
 const SEEN = 8_192;

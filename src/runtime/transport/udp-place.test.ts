@@ -7,17 +7,17 @@ import { settlePlace as settle, type UdpPlace } from "./udp-place.ts";
 const settlePlace = (place: UdpPlace) => settle(place, realPlatform.datagrams);
 const place: UdpPlace = { group: "239.1.2.3", port: 7_000, interface: "127.0.0.1" };
 const key = "0123456789abcdef";
-/** An address of this machine that others can reach, if it has one. */
+/** One of this machine's addresses that other machines can reach, if there is one. */
 const outside = Object.values(networkInterfaces())
   .flatMap((addresses = []) => addresses)
   .find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 
 describe("where a group's datagrams go", () => {
-  test("is nowhere on a platform without datagrams", () => {
-    expect(() => settle(place, null)).toThrow("this platform has no datagrams");
+  test("does not exist on a platform without datagrams", () => {
+    expect(() => settle(place, null)).toThrow("this platform does not support datagrams");
   });
 
-  test("stays in the own network, in datagrams as long as the interface takes, unless somebody says otherwise", () => {
+  test("stays in the local network by default, with datagrams as large as the interface allows", () => {
     expect(settlePlace(place)).toEqual({ ...place, ttl: 1, key: null, maxDatagramBytes: 65_000 });
     expect(settlePlace({ ...place, ttl: 3, maxDatagramBytes: 9_000 })).toMatchObject({
       ttl: 3,
@@ -25,7 +25,7 @@ describe("where a group's datagrams go", () => {
     });
   });
 
-  test("may be named by its interface", () => {
+  test("may be given by the name of the interface", () => {
     const [name] = Object.entries(networkInterfaces()).find(([, all]) => all?.[0]?.internal) ?? [];
     expect(settlePlace({ ...place, interface: name as string }).interface).toBe("127.0.0.1");
   });
@@ -41,7 +41,7 @@ describe("where a group's datagrams go", () => {
     ],
     [
       { group: "224.0.0.7" },
-      'expected multicast.group to be an IPv4 address from 224.0.1.0 to 239.255.255.255, got "224.0.0.7": routers and neighbours use 224.0.0.0 to 224.0.0.255 among themselves',
+      'expected multicast.group to be an IPv4 address from 224.0.1.0 to 239.255.255.255, got "224.0.0.7": routers and neighbors use 224.0.0.0 to 224.0.0.255 among themselves',
     ],
     [{ group: "240.0.0.1" }, "expected multicast.group to be"],
     [{ group: "ff02::1" }, "expected multicast.group to be"],
@@ -57,7 +57,7 @@ describe("where a group's datagrams go", () => {
     [{ maxDatagramBytes: 100 }, "expected multicast.maxDatagramBytes to be a whole number from 512 to 65000, got 100"],
     [
       { interface: "nowhere0" },
-      "expected multicast.interface to be the name or an IPv4 address of one of this machine's, ",
+      "expected multicast.interface to be the name or an IPv4 address of an interface of this machine: ",
     ],
     [{ interface: "203.0.113.7" }, "expected multicast.interface to be the name or an IPv4 address"],
     [
@@ -71,18 +71,18 @@ describe("where a group's datagrams go", () => {
     expect(() => settlePlace({ ...place, ...change })).toThrow(problem);
   });
 
-  test("needs a key on a loopback interface, too, where links are encrypted", () => {
+  test("needs a key even on a loopback interface if links are encrypted", () => {
     expect(() => settlePlace({ ...place, tls: "on" })).toThrow(
-      'expected multicast.key to be set, since "tls" keeps strangers from the links, and without a key any program that reaches 127.0.0.1 can multicast in a member\'s name: give a secret that all members share',
+      'expected multicast.key to be set, because "tls" protects only the links: without a key, any program that can reach 127.0.0.1 can multicast as a member: set it to a secret that all members share',
     );
     expect(settlePlace({ ...place, tls: "on", key })).toMatchObject({ key, maxDatagramBytes: 65_000 });
     expect(settlePlace({ ...place, tls: "off" })).toMatchObject({ key: null });
   });
 
-  test.skipIf(outside === undefined)("needs a key where other machines can listen, unless TLS is off by name", () => {
+  test.skipIf(outside === undefined)("needs a key if other machines can listen, unless TLS is explicitly off", () => {
     const beyond = { ...place, interface: outside as string };
     expect(() => settlePlace(beyond)).toThrow(
-      `expected multicast.key to be set, since what goes through ${outside} can be read and forged on other machines: give a secret that all members share, or "tls": "off" where the network is trusted`,
+      `expected multicast.key to be set, because other machines can read and forge the messages sent to ${outside}: set it to a secret that all members share, or "tls": "off" in a trusted network`,
     );
     expect(settlePlace({ ...beyond, key })).toMatchObject({ key, maxDatagramBytes: 1_400 });
     expect(settlePlace({ ...beyond, tls: "off" })).toMatchObject({ key: null });

@@ -1,4 +1,7 @@
-/** Where a group's datagrams go: group address, port, interface. What cannot work is refused before anything is opened. */
+/**
+ * The place of a multicast group: its address, port and interface. Invalid values are rejected before anything is
+ * opened.
+ */
 import { isIPv4 } from "node:net";
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { isLoopback, MAX_PORT } from "../host-port.ts";
@@ -8,18 +11,20 @@ export interface UdpPlace {
   /** The multicast address that the members share. */
   readonly group: string;
   readonly port: number;
-  /** The IPv4 address or the name of the interface that leads to the other members. */
+  /** The IPv4 address or name of the interface through which the other members are reached. */
   readonly interface: string;
-  /** How many routers a datagram may pass: 1, if not said, is the own network. */
+  /**
+   * The maximum number of routers that a datagram may pass through. Default: 1, which keeps it on the local network.
+   */
   readonly ttl?: number;
-  /** A secret that the members share: what they multicast is encrypted, and nobody else can take part. */
+  /** A secret shared by the members. It encrypts multicast messages, and processes without it cannot take part. */
   readonly key?: string | null;
   /**
-   * Whether links are encrypted. `on`: then what is multicast needs a key on a loopback interface, too. `off`, by name: members
-   * multicast without a key where others can listen.
+   * Whether links are encrypted. `on`: multicast requires a key even on a loopback interface. `off`, if set explicitly:
+   * members multicast without a key even if other machines can listen.
    */
   readonly tls?: "on" | "off" | null;
-  /** A message that does not fit one datagram goes in fragments. */
+  /** The maximum size of a datagram. Larger messages are fragmented. */
   readonly maxDatagramBytes?: number;
 }
 
@@ -28,20 +33,20 @@ export interface SettledPlace extends DatagramGroup {
   readonly maxDatagramBytes: number;
 }
 
-/** What Ethernet carries in one frame, less the headers, with room for a tunnel. */
+/** The payload of an Ethernet frame, minus headers and room for a tunnel. */
 const ETHERNET_DATAGRAM_BYTES = 1_400;
-/** A loopback interface carries 64 KiB at once. */
+/** The datagram size on a loopback interface, which can carry 64 KiB at once. */
 const LOOPBACK_DATAGRAM_BYTES = 65_000;
 export const MIN_DATAGRAM_BYTES = 512;
 const MIN_KEY_LENGTH = 16;
 const MAX_TTL = 255;
 
 /**
- * @param datagrams null where there are none.
- * @throws UsageError that names the field.
+ * @param datagrams null if the platform does not support them
+ * @throws UsageError if a field is invalid. The message names the field.
  */
 export function settlePlace(place: UdpPlace, datagrams: Datagrams | null): SettledPlace {
-  if (datagrams === null) throw refusal("expected no multicast, since this platform has no datagrams");
+  if (datagrams === null) throw refusal("expected no multicast, because this platform does not support datagrams");
   const { group, port, ttl = 1, key = null, tls = null } = place;
   requireGroup(group);
   requireWhole("port", port, 1, MAX_PORT);
@@ -60,27 +65,27 @@ function requireGroup(group: string): void {
   const isReserved = first === 224 && second === 0 && third === 0;
   if (first >= 224 && first <= 239 && !isReserved) return;
   const hint = isReserved
-    ? "routers and neighbours use 224.0.0.0 to 224.0.0.255 among themselves"
+    ? "routers and neighbors use 224.0.0.0 to 224.0.0.255 among themselves"
     : "239.0.0.0 to 239.255.255.255 are for use within a site";
   throw refusal(
     `${unexpected("multicast.group", "an IPv4 address from 224.0.1.0 to 239.255.255.255", group)}: ${hint}`,
   );
 }
 
-/** Without a key: nobody else may be able to listen and speak. */
+/** Without a key, multicast is only allowed if no other machine can listen or send. */
 function requireAlone(address: string, tls: "on" | null): void {
-  const secret = "give a secret that all members share";
+  const secret = "set it to a secret that all members share";
   if (tls === "on")
     throw refusal(
-      `expected multicast.key to be set, since "tls" keeps strangers from the links, and without a key any program that reaches ${address} can multicast in a member's name: ${secret}`,
+      `expected multicast.key to be set, because "tls" protects only the links: without a key, any program that can reach ${address} can multicast as a member: ${secret}`,
     );
   if (!isLoopback(address))
     throw refusal(
-      `expected multicast.key to be set, since what goes through ${address} can be read and forged on other machines: ${secret}, or "tls": "off" where the network is trusted`,
+      `expected multicast.key to be set, because other machines can read and forge the messages sent to ${address}: ${secret}, or "tls": "off" in a trusted network`,
     );
 }
 
-/** Says nothing of the key itself, since errors end in logs. */
+/** Requires a valid key. Error messages must not contain the key, because they end up in logs. */
 function requireKey(key: unknown): void {
   if (typeof key !== "string")
     throw refusal(`expected multicast.key to be a string, got a value of type ${typeof key}`);
@@ -97,12 +102,12 @@ function requireWhole(field: string, value: number, least: number, most: number)
 
 function addressOf(wanted: string, known: ReturnType<Datagrams["interfaces"]>): string {
   const found = known.find(({ name, address }) => name === wanted || address === wanted);
-  // All of 127.0.0.0/8 leads to the loopback interface, whether it is configured or not.
+  // All of 127.0.0.0/8 leads to the loopback interface, even if the address is not configured.
   if (found === undefined && isIPv4(wanted) && isLoopback(wanted)) return wanted;
   if (found !== undefined) return found.address;
   const there = known.map(({ name, address }) => `${name} (${address})`).join(", ");
   throw refusal(
-    unexpected("multicast.interface", `the name or an IPv4 address of one of this machine's, ${there}`, wanted),
+    unexpected("multicast.interface", `the name or an IPv4 address of an interface of this machine: ${there}`, wanted),
   );
 }
 

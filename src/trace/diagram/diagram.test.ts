@@ -1,4 +1,4 @@
-/** The model that pictures are drawn from, and the spans in it. */
+/** Checks the model behind the pictures, and its spans. */
 import { describe, expect, it, test } from "vitest";
 import { traceOf } from "../../../test/trace/small-traces.ts";
 import type { TraceEntry } from "../entry.ts";
@@ -22,17 +22,17 @@ const excerpt = excerptOf(traceOf([0, 1], entries));
 describe("the diagram of a run", () => {
   const { lanes, points, arrows } = diagramOf(excerpt);
 
-  it("has a point for each step, with the clock of what the node knows of then", () => {
+  it("has a point for each step, with the node's vector clock", () => {
     expect(points.map(({ step, clock }) => `${step.at} ${step.node} ${clockText(clock, lanes)}`)).toEqual([
       "0 0 [1 0]",
       "0 1 [0 1]",
       "5 0 [2 0]",
       "9 1 [2 2]",
-      "12 1 ", // A loss is noticed; the node does nothing.
+      "12 1 ", // The loss is recorded here, but the node takes no step.
     ]);
   });
 
-  it("says how a node stood before and after", () => {
+  it("has the state of the node before and after each step", () => {
     expect(points[3]).toMatchObject({ before: { view: null }, after: { condition: "up", view: { leader: 0 } } });
   });
 
@@ -44,12 +44,12 @@ describe("the diagram of a run", () => {
   });
 });
 
-test("clocks stand in a picture if they are asked for", () => {
+test("includes clocks in a picture on request", () => {
   expect(drawSvg(excerpt, { clocks: true })).toContain('<tspan class="clock">[2 2]</tspan>');
   expect(drawSvg(excerpt)).not.toContain("clock");
 });
 
-test("spans join what is the same and leave out what lasts no time", () => {
+test("joins equal neighbors into one span and omits spans without duration", () => {
   const changes = [
     { at: -Infinity, value: "a" },
     { at: 1, value: "b" },

@@ -1,6 +1,7 @@
 /**
- * A run as a space-time diagram that no paper has been chosen for: lanes, what happens at them, messages between them, and
- * what lasts. Plain data from trace entries; SVG and terminal draw it, each with its own sense of space.
+ * A run as a space-time diagram, independent of its layout: lanes, points on them, messages between them, and tracks.
+ * The diagram is plain data derived from trace entries. The SVG and terminal renderers each lay it out in their own
+ * way.
  */
 import type { VectorClock } from "../../core/clocks.ts";
 import type { NodeId, View } from "../../core/protocol.ts";
@@ -11,23 +12,23 @@ import { type Standing, type Standings, standingAfter } from "../standing.ts";
 import { type Flight, flightsOf, type Step } from "../steps.ts";
 
 export interface Diagram {
-  /** From top to bottom, or from left to right. */
+  /** The lanes, from top to bottom or from left to right. */
   readonly lanes: readonly NodeId[];
-  /** In the order of the steps. */
+  /** The points, in the order of the steps. */
   readonly points: readonly Point[];
   readonly arrows: readonly Flight[];
-  /** What nodes hold back, from point to point. */
+  /** The messages that nodes hold back. Positions are indexes of points. */
   readonly heldBack: readonly Track[];
 }
 
-/** One step: what reached a node, and all that it led to there. */
+/** One step: an input that reached a node, and everything it caused there. */
 export interface Point {
   readonly step: Step;
   readonly entries: readonly TraceEntry[];
-  /** How the node stood, and how it stands from here on. */
+  /** The node's standing before and after the step. */
   readonly before: Standing;
   readonly after: Standing;
-  /** Null where nothing happens at the node, but a message to it is lost. */
+  /** The vector clock. Null for the loss of a message to the node, which is not one of the node's steps. */
   readonly clock: VectorClock | null;
 }
 
@@ -50,35 +51,38 @@ export function diagramOf({ header, entries, before, steps, clocks }: Excerpt): 
   return { lanes: header.nodes, points, arrows: flightsOf(entries), heldBack: tracksOf(before, points) };
 }
 
-/** `[2 0 1]`: a component per lane; empty without a clock. */
+/** Formats a clock with one component per lane, such as `[2 0 1]`. Returns an empty string without a clock. */
 export function clockText(clock: VectorClock | null, lanes: readonly NodeId[]): string {
   if (clock === null) return "";
   return `[${lanes.map((node) => clock[node] ?? 0).join(" ")}]`;
 }
 
+/** A message that a node holds back for some time. */
 export interface Track {
   readonly node: NodeId;
-  /** The message's id, or how many more are held. */
+  /** The message's id, or the number of additional held messages. */
   readonly text: string;
-  /** Counted downwards from the life line. */
+  /** The row below the life line. Rows are counted downward. */
   readonly row: number;
-  /** When it is held: in places of a list of steps, or in milliseconds. Null where it began before, or lasts. */
+  /**
+   * When the message is held, as positions in a list of steps or in milliseconds. `from` is null if that began before
+   * the list, `to` if it has not ended.
+   */
   readonly from: number | null;
   readonly to: number | null;
   readonly isSurplus: boolean;
 }
 
 const ROWS = 4;
-/** From one row to the next. */
+/** The distance between two rows. */
 export const TRACK_PITCH = 11;
 
 interface HoldingStep {
   readonly step: Step;
-  /** How its node stands from here on. */
   readonly after: Standing;
 }
 
-/** From step to step. */
+/** Returns the tracks of all nodes. Positions are indexes of steps. */
 export function tracksOf(before: Standings, steps: readonly HoldingStep[]): Track[] {
   return [...before].flatMap(([node, standing]) => {
     const queue = new HoldBackQueue(node, ROWS);
@@ -89,26 +93,29 @@ export function tracksOf(before: Standings, steps: readonly HoldingStep[]): Trac
   });
 }
 
-/** And certificates, each as full as it is: from one signature to the next. One without any is not drawn. */
+/**
+ * Returns labels for the held messages and for the certificates that have at least one signature. A certificate's label
+ * contains its number of signatures, so each new signature starts a new track.
+ */
 function heldBy(view: View | null): readonly string[] {
   const { held = [], certificates = [] } = view ?? {};
   const filled = certificates.filter(({ signed }) => signed.length > 0);
   return [...held, ...filled.map(({ of, signed, needed }) => `${of}: ${signed.length}/${needed}`)];
 }
 
-/** How far below its life line each node's tracks reach. */
+/** Returns how far each node's tracks extend below its life line. */
 export function depthsOf(tracks: readonly Track[]): ReadonlyMap<NodeId, number> {
   const depths = new Map<NodeId, number>();
   for (const { node, row } of tracks) depths.set(node, Math.max(depths.get(node) ?? 0, (row + 1) * TRACK_PITCH + 2));
   return depths;
 }
 
-/** One node's hold-back queue as it changes. */
+/** One node's hold-back queue over time. */
 export class HoldBackQueue {
   readonly #node: NodeId;
   readonly #rows: number;
   readonly #tracks: Track[] = [];
-  /** By row. */
+  /** The open tracks, by row. */
   readonly #open: ({ readonly id: string; readonly from: number | null } | null)[] = [];
   #surplus: { readonly from: number | null; readonly most: number } | null = null;
 
@@ -117,7 +124,7 @@ export class HoldBackQueue {
     this.#rows = rows;
   }
 
-  /** @param at null: since before. */
+  /** Changes the held messages. @param at null for a time before the beginning */
   become(held: readonly string[], at: number | null): void {
     for (const [row, open] of this.#open.entries()) if (open !== null && !held.includes(open.id)) this.#close(row, at);
     const shown = new Set(this.#open.map((open) => open?.id));
@@ -134,7 +141,7 @@ export class HoldBackQueue {
     else this.#closeSurplus(at);
   }
 
-  /** What is held still lasts. */
+  /** Ends the queue and returns all tracks. Tracks of messages that are still held have no end. */
   end(): Track[] {
     this.become([], null);
     return this.#tracks;
@@ -155,7 +162,10 @@ export class HoldBackQueue {
   }
 }
 
-/** @param answers by a request's short name that of its answer. Places of tracks are those of the steps. */
+/**
+ * Returns the tracks of withheld replies. A track's positions are indexes of steps.
+ * @param answers maps the short name of a request to the short name of its reply.
+ */
 export function withheldIn(
   steps: readonly Pick<Step, "node" | "indices">[],
   entries: readonly TraceEntry[],
@@ -184,15 +194,19 @@ export function withheldIn(
   return [...nodes.values()].flatMap(({ queue }) => queue.end());
 }
 
+/** A value and the time during which it holds. */
 export interface Span<T> {
-  /** −Infinity where it began before anything is known. */
+  /** When the span begins. −Infinity if it began before the first change. */
   readonly from: number;
-  /** Infinity where it still lasts. */
+  /** When the span ends. Infinity if it has not ended. */
   readonly to: number;
   readonly value: T;
 }
 
-/** What changes come to: neighbours that are the same are one span, and what lasts no time is none. `changes` ascend. */
+/**
+ * Converts changes into spans: equal neighbors are joined, and spans without duration are dropped. `changes` must be in
+ * ascending order.
+ */
 export function spansOf<T>(
   changes: readonly { readonly at: number; readonly value: T }[],
   end: number,

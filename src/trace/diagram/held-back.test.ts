@@ -10,7 +10,7 @@ import { type Standing, standingAfter, standingsBefore } from "../standing.ts";
 import { stepsOf } from "../steps.ts";
 import { type Track, tracksOf } from "./diagram.ts";
 
-/** Each step with how its node stands after it. */
+/** Returns each step with the node's standing after it. */
 function holdingSteps(nodes: readonly number[], entries: readonly TraceEntry[]) {
   const standings = new Map(standingsBefore(nodes, entries));
   return stepsOf(entries).map((step) => {
@@ -24,8 +24,8 @@ function holdingSteps(nodes: readonly number[], entries: readonly TraceEntry[]) 
 const deliveredIn = (own: readonly TraceEntry[]): string[] =>
   own.flatMap((entry) => (entry.kind === "event" ? (deliveredId(entry.event) ?? []) : []));
 
-describe("tracks of what is held back", () => {
-  it("begin with the reception and end with the delivery of the same message, and no two share a place", () => {
+describe("tracks of held messages", () => {
+  it("begin at the reception and end at the delivery of the same message, and never overlap", () => {
     const delays = fc.tuple(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 20, max: 200 }));
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 5 }), fc.nat(1_000), delays, (count, seed, delayMs) => {
@@ -57,7 +57,7 @@ describe("tracks of what is held back", () => {
     (a.from ?? -1) < (b.to ?? Number.POSITIVE_INFINITY) &&
     (b.from ?? -1) < (a.to ?? Number.POSITIVE_INFINITY);
 
-  it("are four at most, and one that counts the others; a crash ends them", () => {
+  it("are at most four, and one that counts the rest, and end at a crash", () => {
     const { header, entries } = holdBack;
     const steps = holdingSteps(header.nodes, entries);
     const tracks = tracksOf(excerptOf(holdBack).before, steps);
@@ -72,7 +72,7 @@ describe("tracks of what is held back", () => {
     expect(steps[tracks.at(-1)?.to ?? -1]?.own[0]?.kind).toBe("crash");
   });
 
-  it("of a part of a run begin before it, and last", () => {
+  it("begin before an excerpt and continue after it", () => {
     const part = excerptOf(holdBack, { from: 95, to: 105 });
     const tracks = tracksOf(part.before, holdingSteps([0, 1], part.entries));
     expect(tracks.map(({ text, from, to }) => [text, from, to])).toEqual([

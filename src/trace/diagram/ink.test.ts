@@ -3,7 +3,7 @@ import { Inkwell } from "./ink.ts";
 
 const declared = { election: 0, "election.election": 0, answer: 1, coordinator: 2 };
 
-test("a declared type has the same ink, whatever is drawn first, and under all its names", () => {
+test("a declared type has the same ink under all its names, in any order of drawing", () => {
   const names = Object.keys(declared);
   const [one, other] = [new Inkwell(declared), new Inkwell(declared)];
   const first = names.map((name) => one.of(name));
@@ -13,19 +13,19 @@ test("a declared type has the same ink, whatever is drawn first, and under all i
   expect(one.of("election.election")).toBe(one.of("election"));
 });
 
-test("with the names of further parts around it, it is the same message", () => {
+test("a message inside further parts of an assembly has the same ink", () => {
   const inkwell = new Inkwell(declared);
   expect(inkwell.of("node 1.part.answer")).toBe(inkwell.of("answer"));
   expect(inkwell.of("election.coordinators")).not.toBe(inkwell.of("coordinator"));
 });
 
-test("twenty declared types differ in colour or shape", () => {
+test("twenty declared types differ in color or shape", () => {
   const names = Array.from({ length: 20 }, (_, index) => `part.type${index}`);
   const inkwell = new Inkwell(Object.fromEntries(names.map((name, place) => [name, place])));
   expect(new Set(names.map((name) => JSON.stringify(inkwell.of(name)))).size).toBe(20);
 });
 
-test("what is not declared takes no ink that another has", () => {
+test("undeclared types never take the ink of another type", () => {
   const inkwell = new Inkwell(declared);
   const known = new Set(Object.keys(declared).map((name) => inkwell.of(name)));
   for (const name of ["renew", "confirm", "release", "told", "yield"]) {

@@ -1,17 +1,21 @@
 /**
- * How each message type is drawn: a colour, a dash and an arrowhead of its own, so that types differ without colour too.
- * A type that is declared has the ink of its place; of others the name decides, and only a clash moves it on.
+ * The style of each message type: a color, a dash pattern and an arrowhead, so that types can be distinguished even
+ * without color. A declared type gets the ink at its declared position. For any other type, a hash of its name selects
+ * the ink; if that ink is taken, the type gets the next free one.
  */
 
 export interface Ink {
-  /** Names the colour `--ink-0` … `--ink-7` of the page. */
+  /** The index of the page's color, `--ink-0` … `--ink-7`. */
   readonly slot: number;
-  /** An SVG dash array; empty for a solid line. */
+  /** An SVG dash array. Empty for a solid line. */
   readonly dash: string;
   readonly head: Head;
 }
 
-/** An arrowhead in SVG path words, its tip at the origin, pointing to +x. Open ones are stroked, the others filled. */
+/**
+ * An arrowhead as an SVG path, with its tip at the origin, pointing toward +x. Open arrowheads are stroked; the others
+ * are filled.
+ */
 export interface Head {
   readonly path: string;
   readonly open: boolean;
@@ -37,7 +41,9 @@ const inks: readonly Ink[] = [
   { slot: 7, dash: "2.5 2.5", head: barb },
 ];
 
-/** After as many types as there are colours these come again, with other dashes and heads. */
+/**
+ * Returns the ink at an index. If there are more types than colors, colors repeat with different dashes and arrowheads.
+ */
 function inkAt(index: number): Ink {
   const round = Math.floor(index / inks.length);
   if (round === 0) return inks[index] as Ink;
@@ -45,11 +51,12 @@ function inkAt(index: number): Ink {
   return { slot: at(0).slot, dash: at(3).dash, head: at(5).head };
 }
 
+/** Assigns a style to each message type. */
 export class Inkwell {
   readonly #declared: ReadonlyMap<string, Ink>;
   readonly #byName: Map<string, Ink>;
 
-  /** @param declared The place in the list of inks of what has its own, whatever is drawn first. */
+  /** @param declared each declared type's position in the list of inks */
   constructor(declared: Readonly<Record<string, number>> = {}) {
     const inks = new Map(Object.values(declared).map((place) => [place, inkAt(place)]));
     this.#declared = new Map(Object.entries(declared).map(([name, place]) => [name, inks.get(place) as Ink]));
@@ -69,14 +76,14 @@ export class Inkwell {
     return ink;
   }
 
-  /** With the names of further parts around it, it is the same message. */
+  /** Returns the declared ink of the same message without some of its outer parts. */
   #declaredWithin(name: string): Ink | undefined {
     const path = name.split(".");
     return path.map((_, outer) => this.#declared.get(path.slice(outer + 1).join("."))).find((ink) => ink !== undefined);
   }
 }
 
-/** FNV-1a. */
+/** Computes the FNV-1a hash. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;

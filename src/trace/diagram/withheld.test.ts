@@ -20,7 +20,7 @@ function heldIn(file: string) {
   return { tracks: withheldIn(steps, entries, withheld), steps, entries };
 }
 
-test("Ricart–Agrawala: of each two that ask at once one defers the other's request, until it leaves", () => {
+test("Ricart–Agrawala: of two nodes that request at the same time, one defers its answer until it leaves", () => {
   const { tracks, steps, entries } = heldIn("ricart-agrawala-equal-times");
   const pairs = tracks.map(({ node, text }) => `${node}: ${text}`);
   expect(pairs).toEqual(expect.arrayContaining(["0: 1’s request", "0: 4’s request", "3: 4’s request"]));
@@ -31,12 +31,12 @@ test("Ricart–Agrawala: of each two that ask at once one defers the other's req
   }
 });
 
-test("a server's queue; an algorithm that withholds nothing has none", () => {
+test("shows a server's queue, and nothing for an algorithm that withholds nothing", () => {
   expect(heldIn("central-server-one-waits").tracks).toMatchObject([{ node: 1, text: "4’s request" }]);
   expect(heldIn("ring-two-callers").tracks).toEqual([]);
 });
 
-test("a rendered picture has them where the presentation says which, and says what the sign means", () => {
+test("draws withheld requests as the presentation declares them, and explains the sign", () => {
   const { entries } = heldIn("ricart-agrawala-two-at-once");
   const header = headerFor([1, 2, 3], { protocol: "ricart-agrawala" });
   const trace = excerptOf({ header, entries, clocks: vectorClocks(entries) });

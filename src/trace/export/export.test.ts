@@ -6,7 +6,7 @@ import { SHIVIZ_PARSER, shiviz } from "./shiviz.ts";
 import { statisticsOf } from "./statistics.ts";
 
 describe("ShiViz", () => {
-  /** As ShiViz reads a file: the parser, the delimiter, the log. */
+  /** Reads a file like ShiViz: the parser, the delimiter, the log. */
   function parsed(text: string): { host: string; event: string; clock: Record<string, number> }[] {
     const [parser = "", delimiter, ...log] = text.split("\n");
     expect(delimiter).toBe("");
@@ -34,7 +34,7 @@ describe("ShiViz", () => {
     expect([...counts.keys()].sort()).toEqual([...new Set(excerpt.entries.map(({ node }) => `node${node}`))].sort());
   });
 
-  it("an event that spans lines stays one, and the clock knows what it depends on", () => {
+  it("keeps an event with several lines as one, with the clocks it depends on", () => {
     const trace = traceOf([0, 1], [send(0, 0, 1, "a", "two\nlines"), receive(1, 1, 0, "a", "two\nlines")]);
     expect(shiviz(excerptOf(trace))).toBe(
       `${SHIVIZ_PARSER}\n\nsends two lines to 1\nnode0 {"node0":1}\nreceives two lines from 0\nnode1 {"node0":1,"node1":1}\n`,
@@ -43,7 +43,7 @@ describe("ShiViz", () => {
 });
 
 describe("statistics", () => {
-  it("count what is in the trace", () => {
+  it("count the entries of the trace", () => {
     const statistics = statisticsOf(excerptOf(everyKind));
     expect(statistics).toMatchObject({
       entries: everyKind.entries.length,
@@ -69,7 +69,7 @@ describe("statistics", () => {
     expect(statistics.byNode[2]).toEqual({ sent: 1, received: 1, steps: 3 });
   });
 
-  it("delays are nearest ranks, and a copy of a message is another receipt", () => {
+  it("use nearest ranks for delays, and count a copy of a message as another receipt", () => {
     const trace = traceOf(
       [0, 1],
       [
@@ -101,26 +101,26 @@ describe("statistics", () => {
 describe("an excerpt", () => {
   const clockOf = (clocks: readonly VectorClock[]): VectorClock | undefined => clocks[0];
 
-  it("keeps the clocks of the whole and how the nodes stood", () => {
+  it("keeps the clocks of the whole trace and the standings of the nodes", () => {
     const part = excerptOf(everyKind, { from: 25, to: 40 });
     expect(part.entries.map(({ at }) => at)).toEqual([27, 30, 34, 36]);
     expect(clockOf(part.clocks)).toEqual({ 0: 2, 1: 4 });
     expect(part.before.get(0)).toMatchObject({ condition: "up", view: { role: "leader", leader: 0 } });
   });
 
-  it("of some nodes has the messages between them only", () => {
+  it("of some nodes has only the messages between them", () => {
     const part = excerptOf(everyKind, { nodes: [0, 1] });
     expect(part.header.nodes).toEqual([0, 1]);
     expect(part.entries.some((entry) => entry.kind === "send" && entry.to === 2)).toBe(false);
     expect(() => excerptOf(everyKind, { nodes: [7] })).toThrow("expected the node to be one of 0, 1, 2, got 7");
   });
 
-  it("leaves hidden messages and timers out, with their losses", () => {
+  it("omits hidden messages and timers, and their losses", () => {
     const part = excerptOf(everyKind, { hide: ["election", "election.answer"] });
     expect(part.entries.filter(({ kind }) => kind === "lost" || kind === "timeout")).toEqual([]);
   });
 
-  it("counts the time of a recording from its first entry, and moves the begin of a repeated part", () => {
+  it("counts the time of a recording from its first entry, and adjusts the start of a repeated part", () => {
     const live = { ...everyKind, header: { ...everyKind.header, madeBy: "cluster" as const } };
     const epoch = { ...live, entries: live.entries.map((entry) => ({ ...entry, at: entry.at + 1.7e12 })) };
     expect(excerptOf(epoch, { from: 30, to: 40 }).entries).toHaveLength(3);

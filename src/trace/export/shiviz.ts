@@ -1,7 +1,7 @@
 /**
- * A log for ShiViz: the regular expression that reads it, the (empty) delimiter of executions, and then two lines per
- * event, what happened and `<node> <vector clock>`. ShiViz wants each node's own count to go 1, 2, 3 … so a step is one
- * event, and clocks are counted from the beginning of what is exported.
+ * Exports a log for ShiViz: the regular expression that parses it, the (empty) delimiter between executions, then two
+ * lines per event: its description, and `<node> <vector clock>`. ShiViz requires each node's own count to be 1, 2, 3 …,
+ * so each step is one event, and clocks are counted from the beginning of the export.
  */
 import type { VectorClock } from "../../core/clocks.ts";
 import type { TraceEntry } from "../entry.ts";
@@ -29,5 +29,5 @@ export function shiviz({ entries }: Pick<Excerpt, "entries">): string {
   return `${SHIVIZ_PARSER}\n\n${lines.join("")}`;
 }
 
-/** The parser takes a line for the event, so an event has to be one. */
+/** Joins lines, because the parser expects each event's description on one line. */
 const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ");

@@ -1,11 +1,11 @@
-/** What a trace amounts to: how many messages of which kind went where, how long they took, and what went wrong. */
+/** Statistics of a trace: messages by type and link, their delays, and losses. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { LossReason, MessageId, TraceEntry } from "../entry.ts";
 import type { Excerpt } from "../excerpt.ts";
 import { nameOf } from "../log.ts";
 import { type Flight, flightsOf } from "../steps.ts";
 
-/** Times and delays are in milliseconds; times are counted from the origin of the excerpt. */
+/** The statistics. Times and delays are in milliseconds. Times are relative to the origin of the excerpt. */
 export interface Statistics {
   readonly protocol: string;
   readonly nodes: readonly NodeId[];
@@ -16,33 +16,35 @@ export interface Statistics {
     readonly sent: number;
     readonly received: number;
     readonly lost: number;
-    /** Sent, and neither received nor lost when the trace ends. */
+    /** The number of messages that were sent but neither received nor lost by the end of the trace. */
     readonly underWay: number;
     readonly lostBy: Readonly<Partial<Record<LossReason, number>>>;
   };
   readonly byType: Readonly<Record<string, TypeStatistics>>;
   readonly byNode: Readonly<Record<NodeId, NodeStatistics>>;
-  /** By `from>to`. */
+  /** The number of messages on each link, keyed by `from>to`. */
   readonly byLink: Readonly<Record<string, number>>;
   readonly timeouts: Readonly<Record<string, number>>;
   readonly events: Readonly<Record<string, number>>;
   readonly crashes: number;
   readonly restarts: number;
   readonly missingEntries: number;
-  /** When a node was first led by itself; null where nobody ever was. */
+  /** When a node first considered itself the leader. Null if none ever did. */
   readonly firstLeader: { readonly node: NodeId; readonly atMs: number } | null;
-  /** How many messages the longest chain has in which each was sent after the one before had been received. */
+  /** The number of messages in the longest causal chain: each message was sent after the previous one was received. */
   readonly causalDepth: number;
 }
 
+/** The messages of one type. */
 export interface TypeStatistics {
   readonly sent: number;
   readonly received: number;
   readonly lost: number;
-  /** Null where no message of the type was seen at both ends. */
+  /** The delays. Null if the trace does not contain both the send and the receipt of any message of this type. */
   readonly delayMs: Delays | null;
 }
 
+/** The distribution of delays, in milliseconds. */
 export interface Delays {
   readonly min: number;
   readonly median: number;
@@ -50,6 +52,7 @@ export interface Delays {
   readonly max: number;
 }
 
+/** The messages that one node sent, received and lost. */
 export interface NodeStatistics {
   readonly sent: number;
   readonly received: number;
@@ -101,7 +104,7 @@ function typesOf(flights: readonly Flight[], entries: readonly TraceEntry[]): St
   const ranked = [...types].map(([type, all]): [string, TypeStatistics] => {
     const received = all.filter(({ ended, lost }) => ended !== null && lost === null);
     const delays = received.flatMap(({ sent, ended }) =>
-      // The clocks of two processes differ by a little: nothing arrives before it was sent.
+      // The clocks of two processes differ slightly, but no message arrives before it was sent.
       sent === null || ended === null ? [] : [Math.max(0, at(ended) - at(sent))],
     );
     const sent = new Set(all.flatMap((flight) => (flight.sent === null ? [] : [flight.sent]))).size;
@@ -111,7 +114,7 @@ function typesOf(flights: readonly Flight[], entries: readonly TraceEntry[]): St
   return Object.fromEntries(ranked.sort((a, b) => b[1].sent - a[1].sent || (a[0] < b[0] ? -1 : 1)));
 }
 
-/** Percentiles by nearest rank. */
+/** Computes percentiles using the nearest-rank method. */
 function delaysOf(delays: readonly number[]): Delays | null {
   if (delays.length === 0) return null;
   const sorted = delays.toSorted((a, b) => a - b);

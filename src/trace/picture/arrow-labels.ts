@@ -1,6 +1,7 @@
 /**
- * Names beside arrows, along them, where they cover neither text, mark, arrowhead nor life line, and cross at most one other
- * arrow. A message that one step sends to several nodes is named once. What finds no room goes without: its ink names the type too.
+ * Places labels along arrows so that they do not cover any text, mark, arrowhead or life line, and cross at most one
+ * other arrow. A message that one step sends to several nodes is labeled once. A label that does not fit is omitted,
+ * because the arrow's ink also identifies the type.
  */
 
 import type { NodeId } from "../../core/protocol.ts";
@@ -16,28 +17,30 @@ export interface ArrowLabel {
   readonly arrow: Arrow;
 }
 
+/** The parts of a picture that labels must avoid. */
 export interface Surroundings {
   readonly arrows: readonly Arrow[];
-  /** Texts and marks that are placed already. */
+  /** Text and marks that have already been placed. */
   readonly boxes: readonly Box[];
   readonly lifeLines: readonly number[];
-  /** Of the bands, from left to right. A label stands in one band. */
+  /** The edges of the bands, from left to right. Each label must be within one band. */
   readonly edges: readonly number[];
 }
 
 export const ARROW_LABEL_PX = 10.5;
 const HEIGHT_PX = 12;
 const ASIDE_PX = 7.5;
-/** Steeper arrows have upright labels beside them. */
+/** The maximum slope of an arrow with a label along it. Steeper arrows have upright labels next to them. */
 const STEEPEST_DEGREES = 52;
 const PLACES = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82];
 const CROSSING_COST = 3;
 const WORST_COST = 3.6;
-/** A life line is that thick, with what is around it. */
+/** The thickness of a life line, including its margin. */
 const LIFE_LINE_PX = 6;
-/** What says why a message was lost keeps that far from everything. */
+/** The margin around a label that gives the reason for a loss. */
 const LOSS_CLEARANCE_PX = 2;
 
+/** Places all labels that there is space for. */
 export function placeArrowLabels(surroundings: Surroundings): ArrowLabel[] {
   const obstacles = new Obstacles(surroundings);
   return groups(surroundings.arrows).flatMap(({ text, arrows }) => {
@@ -54,12 +57,16 @@ export function placeArrowLabels(surroundings: Surroundings): ArrowLabel[] {
   });
 }
 
-/** Why a message was lost, beside the cross where its arrow ends; only where there is room, as the cross says most of it. */
+/**
+ * The reason for a loss, next to the cross at the end of the arrow. It is shown only if there is space, because the
+ * cross already indicates the loss.
+ */
 export interface LossLabel {
   readonly text: string;
   readonly box: Box;
 }
 
+/** Places the labels with the reasons for losses. */
 export function placeLossLabels(surroundings: Surroundings): LossLabel[] {
   const obstacles = new Obstacles(surroundings);
   return surroundings.arrows.flatMap((arrow) => {
@@ -85,7 +92,10 @@ export function placeLossLabels(surroundings: Surroundings): LossLabel[] {
   });
 }
 
-/** Of each list the first place that covers nothing but as few arrows as possible; null where there is none. */
+/**
+ * Returns, for each list, the first position at which the box would overlap nothing but arrows, choosing among the
+ * positions that overlap the fewest. Null if there is no such position.
+ */
 function freePlaces(surroundings: Surroundings, choices: readonly (readonly Box[])[]): (Box | null)[] {
   const obstacles = new Obstacles(surroundings);
   return choices.map((places) => {
@@ -133,7 +143,7 @@ function candidatesFor(arrow: Arrow, text: string): { box: Box; arrow: Arrow; co
   });
 }
 
-/** In columns, so that a label looks only at what is near. */
+/** The obstacles, divided into columns, so that a label has to be compared only with nearby ones. */
 class Obstacles {
   readonly #surroundings: Surroundings;
   readonly #boxes = new Columns<Box>();
@@ -153,7 +163,10 @@ class Obstacles {
     this.#boxes.add(box.x - reach, box.x + reach, box);
   }
 
-  /** Infinity where a label must not stand. `own`: the arrow that it may touch. */
+  /**
+   * Returns the cost of a label at the position of the box. Infinity if a label must not be placed there. `own`: the
+   * arrow that the label may touch.
+   */
   cost(box: Box, own: Arrow | null): number {
     const { lifeLines, edges } = this.#surroundings;
     const reach = Math.hypot(box.width, box.height) / 2;
@@ -201,23 +214,25 @@ export interface PlacedTrack {
   readonly track: Track;
   readonly x1: number;
   readonly x2: number;
-  /** Of the life line that it hangs from. */
+  /** The y coordinate of its life line. */
   readonly lifeY: number;
   readonly top: number;
-  /** Where its text stands: once in each band, if there is room. */
+  /** The boxes for its text, one in each band that has space for it. */
   readonly texts: readonly Box[];
 }
 
 export const TRACK_PX = 9;
+/** The font size of the text in a track. */
 export const TRACK_TEXT_PX = 8.5;
 const BELOW_LINE_PX = 7;
 const INSET_PX = 3;
-/** How far apart two places for a text are. */
+/** The distance between two candidate positions for a text. */
 const STRIDE_PX = 8;
 const MOST_PLACES = 20;
 
 type Bare = Omit<PlacedTrack, "texts">;
 
+/** Places tracks below life lines, and their texts where there is space. */
 export function placeTracks(
   { tracks, steps }: Pick<Timeline, "tracks" | "steps">,
   yOf: (node: NodeId) => number,
@@ -241,13 +256,13 @@ export function placeTracks(
   });
 }
 
-/** The strokes by which it hangs may cross the tracks above. */
+/** Returns the lines that connect the track to its life line. They may cross the tracks above it. */
 function stemBoxes({ track, x1, x2, lifeY, top }: Bare): Box[] {
   const ends = [...(track.from === null ? [] : [x1]), ...(track.to === null ? [] : [x2])];
   return ends.map((x) => uprightBox(x - 1, lifeY, 2, top - lifeY));
 }
 
-/** For each band, from the beginning on. */
+/** Returns candidate positions in each band, starting from its left edge. */
 function textPlaces({ track, x1, x2, top }: Bare, edges: readonly number[]): Box[][] {
   const width = textWidth(track.text, TRACK_TEXT_PX);
   return edges.slice(1).map((edge, band) => {
@@ -260,5 +275,5 @@ function textPlaces({ track, x1, x2, top }: Bare, edges: readonly number[]): Box
   });
 }
 
-/** What a track covers. */
+/** Returns the area that a track covers. */
 export const trackBox = ({ x1, x2, top }: PlacedTrack): Box => uprightBox(x1, top, x2 - x1, TRACK_PX);

@@ -1,35 +1,44 @@
-/** The messages of a picture as lines between life lines. */
+/** Draws the messages of a picture as lines between life lines. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Flight } from "../steps.ts";
 import { type Box, boxesMeet, type Point, type Segment, uprightBox } from "./boxes.ts";
 import { LEAD_PX, type Timeline } from "./timeline.ts";
 
-/** `flying`: no end is known. `arriving`: no beginning is known. */
+/**
+ * Which ends of a message are known. `flying`: the receiving end is unknown. `arriving`: the sending end is unknown.
+ */
 export type Fate = "received" | "lost" | "flying" | "arriving";
 
+/** A message as a line. */
 export interface Arrow {
   readonly flight: Flight;
   readonly fate: Fate;
-  /** Of the step that sent it; null where that is not known. */
+  /** The x coordinate of the step that sent the message. Null if it is unknown. */
   readonly stepX: number | null;
-  /** From the sender on; two points, or four for a message to oneself. */
+  /** The points, starting at the sender. There are two, or four for a message from a node to itself. */
   readonly points: readonly Point[];
 }
 
-/** How far on its way a message ends that never arrives: the first of these at which its cross stands free. */
+/**
+ * Where the arrow of a lost message may end, as fractions of the distance to the receiver. The first position that has
+ * space for the cross is used.
+ */
 const LOST_AT_SENDER = [0.36, 0.46, 0.56, 0.28, 0.66];
 const LOST_AT_RECEIVER = [0.8, 0.72, 0.64, 0.56, 0.48];
 const UNKNOWN = 0.42;
-/** How far an arrow reaches whose other end is not known. */
+/** The length of an arrow if the other end is unknown. */
 export const STUB_PX = 44;
-/** Arrows end this far from the middle of the life line. */
+/** The distance between the end of an arrow and the center of the life line. */
 const CLEARANCE_PX = 2.5;
-/** How far apart messages of one step begin, and the first from the last. */
+/**
+ * The distance between the starts of consecutive messages sent by one step, and the maximum between the first and the
+ * last.
+ */
 const FAN_PX = 4;
 const WIDEST_FAN_PX = 14;
 const LOOP_PX = 20;
 
-/** `boxes`: of texts and marks on the life lines. */
+/** Returns the arrows for the messages. `boxes`: the boxes of texts and marks on the life lines. */
 export function arrowsOf(
   { flights, xOfEntry }: Timeline,
   yOf: (node: NodeId) => number,
@@ -53,7 +62,10 @@ export function arrowsOf(
   });
 }
 
-/** Of each flight, how far right of its step it begins. The one that goes farthest is the steepest and comes first, so none crosses another. */
+/**
+ * Returns how far to the right of its step each message starts. The message that travels farthest is the steepest and
+ * comes first, so that no arrows cross.
+ */
 function fanOf(
   flights: readonly Flight[],
   xOfEntry: readonly number[],
@@ -91,7 +103,7 @@ function pointsOf(
   if (y1 === y2) return loop(start, x2 ?? start.x + STUB_PX, fate);
   if (fate === "flying") return [start, { x: start.x + STUB_PX, y: y1 + (y2 - y1) * UNKNOWN }];
   if (fate === "received") return [start, end];
-  // Lost at once, it broke on a cut link; lost later, its receiver was not there.
+  // A message that was lost at once was on a cut link. A message lost later reached a node that was not running.
   const isNear = end.x - start.x < STUB_PX;
   const places = (isNear ? LOST_AT_SENDER : LOST_AT_RECEIVER).map((share) => ({
     x: isNear ? start.x + STUB_PX * 0.8 : start.x + (end.x - start.x) * share,
@@ -100,10 +112,10 @@ function pointsOf(
   return [start, places.find(isFree) ?? (places[0] as Point)];
 }
 
-/** What the cross covers at which a lost message ends. */
+/** Returns the area of the cross at the end of a lost message. */
 const crossBox = ({ x, y }: Point): Box => uprightBox(x - 6, y - 6, 12, 12);
 
-/** What the end of an arrow covers: its head, or its cross. */
+/** Returns the area of an arrow's end: its head or its cross. */
 export function tipBox({ points, fate }: Arrow): Box {
   const [before, end] = points.slice(-2) as [Point, Point];
   if (fate === "lost") return crossBox(end);
@@ -118,11 +130,12 @@ function loop(start: Point, x2: number, fate: Fate): Point[] {
   return fate === "received" ? [...round, { x: x2, y: start.y - CLEARANCE_PX }] : round;
 }
 
+/** Returns the straight segments of an arrow. */
 export function segmentsOf({ points }: Pick<Arrow, "points">): Segment[] {
   return points.slice(1).map((b, index) => ({ a: points[index] as Point, b }));
 }
 
-/** What of a line lies between two x; null if nothing does. */
+/** Returns the part of a line between two x coordinates. Null if there is none. */
 export function clipped(points: readonly Point[], left: number, right: number): Point[] | null {
   const pieces = segmentsOf({ points }).flatMap(({ a, b }) => {
     const [low, high] = [Math.max(left, Math.min(a.x, b.x)), Math.min(right, Math.max(a.x, b.x))];

@@ -1,25 +1,28 @@
 /**
- * Cuts a long picture into bands, as a score is cut into systems: between marks, through as few messages as possible, and
- * where no long text stands in the way. What is right of a cut moves on until the texts left of it have room. At last the
- * bands are drawn out to one width.
+ * Cuts a long picture into bands, as a musical score is divided into systems: between marks, crossing as few messages
+ * as possible, and not through long texts. The part to the right of a cut is moved until there is space for the texts
+ * to the left of it. Finally, all bands are stretched to the same width.
  */
 import { STUB_PX } from "./arrows.ts";
 import { endOf, LEAD_PX, REPEAT_PX, type Timeline } from "./timeline.ts";
 
 const MARK_COST = 400;
 const MESSAGE_COST = 12;
-/** Marks and arrowheads reach this far from their place. */
+/** How far marks and arrowheads extend from their position. */
 const REACH_PX = 10;
-/** A last band that would have to be drawn out further than this stays short. */
+/** The maximum stretch factor for the last band. If it would need more, it stays short. */
 const MOST_STRETCH = 1.6;
 
 interface Cut {
   readonly x: number;
-  /** How far what is right of it moves. */
+  /** How far the part to the right of the cut is moved. */
   readonly shift: number;
 }
 
-/** The timeline with its parts moved apart, and the edges of the bands from left to right, one more than there are bands. */
+/**
+ * Returns the timeline with its parts moved apart, and the edges of the bands from left to right. There is one more
+ * edge than there are bands.
+ */
 export function banded(timeline: Timeline, bandWidth: number): { timeline: Timeline; edges: number[] } {
   const end = rightEnd(timeline) + (timeline.loopX === null ? LEAD_PX : REPEAT_PX);
   const { costs, reaches } = survey(timeline, end);
@@ -42,7 +45,7 @@ export function banded(timeline: Timeline, bandWidth: number): { timeline: Timel
   return { timeline: shifted(timeline, (x) => justified(moved(x))), edges: justifiedEdges };
 }
 
-/** Draws all bands out to the width of the widest, text by text and mark by mark, so that nothing comes nearer to anything. */
+/** Stretches all bands to the width of the widest one. The gaps between labels and marks can only grow. */
 function justification(edges: readonly number[]): { justified: (x: number) => number; justifiedEdges: number[] } {
   const widths = edges.slice(1).map((right, index) => right - (edges[index] as number));
   const widest = Math.max(...widths);
@@ -68,7 +71,10 @@ function rightEnd({ width, flights, xOfEntry }: Timeline): number {
   }, width);
 }
 
-/** Of each pixel: what a cut there would cut through, and how far the texts reach that begin left of it. */
+/**
+ * Returns, for each pixel, the number of lines that a cut there would cross and where the texts that begin to the left
+ * of it end.
+ */
 function survey(
   { steps, breaks, flights, xOfEntry, loopX }: Timeline,
   end: number,

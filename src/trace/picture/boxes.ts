@@ -1,11 +1,11 @@
-/** Plane geometry for placing texts: boxes that may be turned, and whether they meet each other or a line. */
+/** Plane geometry for placing text: rotated boxes, and whether they intersect each other or a line. */
 
 export interface Point {
   readonly x: number;
   readonly y: number;
 }
 
-/** A rectangle around its centre, turned by `degrees` clockwise as SVG has it. */
+/** A rectangle with its center at `x` and `y`, rotated clockwise by `degrees`, as in SVG. */
 export interface Box extends Point {
   readonly width: number;
   readonly height: number;
@@ -17,6 +17,7 @@ export interface Segment {
   readonly b: Point;
 }
 
+/** Returns a box that is not rotated. */
 export function uprightBox(left: number, top: number, width: number, height: number): Box {
   return { x: left + width / 2, y: top + height / 2, width, height, degrees: 0 };
 }
@@ -34,7 +35,9 @@ export function cornersOf({ x, y, width, height, degrees }: Box): Point[] {
   });
 }
 
-/** Two convex shapes are apart if and only if one of their edges has all of one on one side and all of the other beyond. */
+/**
+ * Whether two boxes intersect. Two convex polygons are disjoint if and only if an edge of one of them separates them.
+ */
 export function boxesMeet(a: Box, b: Box): boolean {
   const reach = reachOf(a) + reachOf(b);
   const areFar = Math.abs(a.x - b.x) > reach || Math.abs(a.y - b.y) > reach;
@@ -51,7 +54,7 @@ export function boxMeetsSegment(box: Box, { a, b }: Segment): boolean {
   return !isFar && !isApart(cornersOf(box), [a, b]);
 }
 
-/** From the centre to the corners. */
+/** Returns the distance from a box's center to its corners. */
 const reachOf = ({ width, height }: Box): number => Math.hypot(width, height) / 2;
 
 function isApart(one: readonly Point[], other: readonly Point[]): boolean {
@@ -62,7 +65,7 @@ function isApart(one: readonly Point[], other: readonly Point[]): boolean {
   });
 }
 
-/** The normals of the edges. */
+/** Returns the normals of a box's edges. */
 function axesOf(corners: readonly Point[]): Point[] {
   return corners.map((corner, index) => {
     const next = corners[(index + 1) % corners.length] as Point;
@@ -75,7 +78,7 @@ function shadow(points: readonly Point[], axis: Point): [number, number] {
   return [Math.min(...places), Math.max(...places)];
 }
 
-/** In pixels, for a font of so many pixels. */
+/** Returns the width of a text in pixels, given the font size in pixels. */
 export function textWidth(text: string, fontPx: number): number {
   return [...text].reduce((sum, letter) => sum + emOf(letter), 0) * fontPx;
 }

@@ -4,7 +4,7 @@ import { excerptOf } from "../excerpt.ts";
 import { darkStyle, inDark } from "./dark.ts";
 import { drawSvg } from "./svg.ts";
 
-/** Of WCAG: how bright a colour is, 0 … 1. */
+/** Returns the WCAG luminance of a color, from 0 to 1. */
 function luminance(colour: string): number {
   const [r, g, b] = [1, 3, 5]
     .map((at) => Number.parseInt(colour.slice(at, at + 2), 16) / 255)
@@ -17,8 +17,8 @@ function contrast(a: string, b: string): number {
   return (light + 0.05) / (dark + 0.05);
 }
 
-describe("a picture in the dark", () => {
-  it("keeps the rules for paper, and says after them what is other in the dark", () => {
+describe("a picture in dark mode", () => {
+  it("keeps the rules for paper, followed by those that differ in dark mode", () => {
     const style = "#p text { font-size: 3px }\n#p .label { fill: #1c2733; stroke: #ffffff; stroke-width: 3px }";
     expect(darkStyle(style, '<g fill="#1f5fa8"/><g fill="#1f5fa8"/>', "#p ").split("\n")).toEqual([
       "@media screen and (prefers-color-scheme: dark) {",
@@ -28,11 +28,11 @@ describe("a picture in the dark", () => {
     ]);
   });
 
-  it("refuses a colour that has no dark one", () => {
-    expect(() => darkStyle("", '<g fill="#123456"/>')).toThrow("expected a colour with a dark one beside it");
+  it("rejects a color without a dark counterpart", () => {
+    expect(() => darkStyle("", '<g fill="#123456"/>')).toThrow("expected a color with a dark variant");
   });
 
-  it("of measured figures has its lines and words in colours that stand out, and its ground beneath them", () => {
+  it("of measurements has lines and texts in colors that contrast with the background", () => {
     const lines = ["#1d4ed8", "#0f766e", "#7c3aed", "#c2410c", "#b45309", "#15803d", "#0369a1", "#1c2733"];
     const drawn = lines.map((colour) => `<path stroke="${colour}"/>`).join("");
     const svg = inDark(`<svg><title>t</title><rect fill="#ffffff"/>${drawn}</svg>`);
@@ -43,7 +43,7 @@ describe("a picture in the dark", () => {
     for (const colour of colours) expect.soft(contrast(colour, ground), colour).toBeGreaterThan(4.5);
   });
 
-  it("can be read: what is written, and every ink, stands out from the ground", () => {
+  it("is readable: texts and all inks contrast with the background", () => {
     const [, dark = ""] = drawSvg(excerptOf(everyKind)).split("@media screen and (prefers-color-scheme: dark) {\n");
     const ground = /\[fill="#ffffff"\] \{ fill: (#\w+) \}/.exec(dark)?.[1] as string;
     const inks = [...dark.matchAll(/\[(?:fill|stroke)="(?!#ffffff)#\w+"\] \{ (?:fill|stroke): (#\w+) \}/g)];

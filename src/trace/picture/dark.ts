@@ -1,11 +1,11 @@
 /**
- * Pictures where the reader prefers dark: their colours again, for a dark ground. They come after the rules for paper as a
- * media query of their own, so a reader of SVG that knows none of those, such as a maker of PNGs, draws as on paper.
+ * Dark mode for pictures: a second set of colors in a media query, after the rules for paper. Renderers without support
+ * for media queries, such as PNG converters, use the colors for paper.
  */
 
-/** What each colour becomes. The inks are those of the pages: studio/src/page.css. */
+/** The dark counterpart of each color. Pages use the same inks: see studio/src/page.css. */
 const DARK: Readonly<Record<string, string>> = {
-  // Ground and what is written.
+  // Background and text.
   "#ffffff": "#1a1d22",
   "#1c2733": "#ece7dc",
   "#1d2733": "#ece7dc",
@@ -27,7 +27,7 @@ const DARK: Readonly<Record<string, string>> = {
   "#a02060": "#f780a9",
   "#1d6d78": "#38ccd9",
   "#4b5563": "#c6b7bf",
-  // Deliveries, what is held back, what is wrong.
+  // Deliveries, held messages, errors.
   "#0b5427": "#6fd393",
   "#0f6b33": "#6fd393",
   "#fae6b1": "#4a3d17",
@@ -45,7 +45,7 @@ const DARK: Readonly<Record<string, string>> = {
   "#17446f": "#b9d6f5",
   "#8a6d00": "#d9b64f",
   "#6b5500": "#d9b64f",
-  // Lines of measured figures, their grid, and dots.
+  // Lines of measurements, their grid, and dots.
   "#d5dde5": "#343b43",
   "#c3ccd6": "#3b434c",
   "#8fa0b3": "#6b7884",
@@ -61,7 +61,9 @@ const DARK: Readonly<Record<string, string>> = {
 
 const COLOUR = /#[\da-f]{6}\b/g;
 
-/** The media query for the rules of a style, one a line, and for the colours that the elements name themselves. */
+/**
+ * Returns the media query for a style's rules, which are one per line, and for the colors that elements set themselves.
+ */
 export function darkStyle(style: string, elements: string, prefix = ""): string {
   const rules = [...style.matchAll(/^\s*([^{}]+?) \{ (.+?);? \}$/gm)].flatMap(([, selector, declared = ""]) => {
     const coloured = declared.split("; ").filter((each) => each.search(COLOUR) >= 0);
@@ -75,7 +77,7 @@ export function darkStyle(style: string, elements: string, prefix = ""): string 
   return ["@media screen and (prefers-color-scheme: dark) {", ...own, ...rules, "}"].join("\n");
 }
 
-/** A picture whose elements name their colours themselves, with those for the dark as its style. */
+/** Adds a dark style to a picture whose elements set their own colors. */
 export function inDark(svg: string): string {
   const style = darkStyle("", svg);
   return svg.replace("</title>", `</title>\n<style>\n${style}\n</style>`);
@@ -83,6 +85,6 @@ export function inDark(svg: string): string {
 
 function darkOf(colour: string): string {
   const dark = DARK[colour];
-  if (dark === undefined) throw new Error(`expected a colour with a dark one beside it, got ${colour}`);
+  if (dark === undefined) throw new Error(`expected a color with a dark variant, got ${colour}`);
   return dark;
 }

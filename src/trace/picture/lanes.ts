@@ -1,6 +1,6 @@
 /**
- * A trace for a terminal: one column per node, one row per step, and where a message arrives a stroke from its sender's
- * column. The words beside it say the rest, and are continued on rows of their own where they are long.
+ * Draws a trace for a terminal: one column per node, one row per step, and a line from the sender's column when a
+ * message arrives. The text to the right describes the rest and may wrap onto more rows.
  */
 import type { NodeId, View } from "../../core/protocol.ts";
 import { clockText, diagramOf } from "../diagram/diagram.ts";
@@ -24,10 +24,10 @@ export type LaneStyle =
   | "plain";
 
 export interface LaneOptions {
-  /** How many characters fit in a line. */
+  /** The number of characters per line. */
   readonly columns: number;
   readonly paint: (style: LaneStyle, text: string) => string;
-  /** Whether each row begins with the vector clock of its step. */
+  /** Whether each row begins with the vector clock of its step. Default: false. */
   readonly clocks?: boolean;
 }
 
@@ -40,10 +40,10 @@ const TIME_COLUMNS = 10;
 const LEAST_WORDS = 26;
 const LEAST_PITCH = 3;
 const WIDEST_PITCH = 8;
-/** A silence this many times as long as is common gets a row of its own. */
+/** A pause gets a row of its own if it is longer than this multiple of the median pause. */
 const SILENCE = 12;
 
-/** Null where there are too many nodes for so few columns. */
+/** Draws an excerpt. Returns null if there are too many nodes for the number of columns. */
 export function drawLanes(excerpt: Excerpt, { columns, paint, clocks = false }: LaneOptions): string[] | null {
   const { header, steps, origin } = excerpt;
   const { nodes, violation } = header;
@@ -111,7 +111,7 @@ function write(cells: Cell[], at: number, text: string, style: LaneStyle): void 
   for (const [index, letter] of [...text].entries()) cells[Math.max(0, at) + index] = { letter, style };
 }
 
-/** So many messages are held back: beside the life line, as it has room for one letter. */
+/** Digits for the number of held messages, shown next to the life line, where there is space for one character. */
 const COUNTS = [..."₁₂₃₄₅₆₇₈₉"];
 const MANY = "₊";
 
@@ -134,7 +134,7 @@ function laneCells(
   return cells;
 }
 
-/** From the sender's column to the receiver's, or halfway to where the message was lost. */
+/** Draws a line from the sender's column to the receiver's. It ends in ▶ or ◀, or in ✗ if the message was lost. */
 function drawStroke(cells: Cell[], { from, to, lost, sent }: Flight, place: ReadonlyMap<NodeId, number>): void {
   const [start, end] = [place.get(from) ?? 0, place.get(to) ?? 0];
   if (start === end) return;
@@ -152,7 +152,7 @@ function drawStroke(cells: Cell[], { from, to, lost, sent }: Flight, place: Read
   cells[end - towards] = { letter: lost === null ? (right ? "▶" : "◀") : "✗", style };
 }
 
-/** Ids of messages that a step has added to the hold-back queue. */
+/** Returns the ids of the messages that a step added to the hold-back queue. */
 function newlyHeld(before: Standing, after: Standing): readonly string[] {
   const known = new Set(before.view?.held);
   return after.view?.held?.filter((id) => !known.has(id)) ?? [];
@@ -192,7 +192,7 @@ interface Words {
   readonly text: string;
 }
 
-/** What happened in a step: what reached the node, what it says, what it sends, what it becomes. */
+/** Describes a step: its input, events and messages, and the node's new role. */
 function wordsOf(
   entries: readonly TraceEntry[],
   { before, after: standing }: { before: Standing; after: Standing },
@@ -258,7 +258,7 @@ function wordFor(entry: Told, arrived: readonly Flight[]): Words {
   }
 }
 
-/** Into rows of at most so many letters, broken between words where possible. */
+/** Wraps text into rows of at most `width` letters, preferably between words. */
 function wrapped(words: readonly Words[], width: number): Words[][] {
   const rows: Words[][] = [[]];
   let used = 0;
@@ -276,7 +276,7 @@ function wrapped(words: readonly Words[], width: number): Words[][] {
   return rows;
 }
 
-/** Neighbours of one style are painted together. */
+/** Paints neighboring cells that have the same style together. */
 function painted(cells: readonly Cell[], paint: LaneOptions["paint"]): string {
   let line = "";
   for (let at = 0; at < cells.length; ) {

@@ -1,6 +1,6 @@
 /**
- * The space-time diagram as geometry, on one endless band; `bands` says where it is cut. x grows with time, one life line
- * per node, units are pixels. Knows no drawing.
+ * Computes the geometry of the space-time diagram on one endless band; `bands` decides where to cut it. x increases
+ * with time, each node has a life line, and units are pixels. This file does not draw anything.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { depthsOf, spansOf } from "../diagram/diagram.ts";
@@ -24,7 +24,7 @@ import { LABEL_PX, type PlacedLabel, type PlacedStep, type Timeline, type Told, 
 
 export interface Picture {
   readonly lanes: readonly { readonly node: NodeId; readonly y: number }[];
-  /** Of one band, from its top to the axis. */
+  /** The height of one band, from its top to the time axis. */
   readonly height: number;
   readonly stretches: readonly Stretch[];
   readonly steps: readonly PlacedStep[];
@@ -35,10 +35,11 @@ export interface Picture {
   readonly ticks: readonly Tick[];
   readonly breaks: readonly number[];
   readonly bands: readonly Band[];
-  /** The signs around what repeats for ever; null where nothing does. It lasts to the end. */
+  /** The signs around the part that repeats forever. That part lasts until the end. Null if nothing repeats. */
   readonly repeat: Repeat | null;
 }
 
+/** The signs around the part of a run that repeats. */
 export interface Repeat {
   /** The outer edges of the two signs. */
   readonly from: number;
@@ -52,7 +53,6 @@ export interface Band {
   readonly right: number;
 }
 
-/** A part of a life line. */
 export interface Stretch {
   readonly node: NodeId;
   readonly y: number;
@@ -64,22 +64,23 @@ export interface Stretch {
 
 export interface Tick {
   readonly x: number;
-  /** Empty where there is no room for it. */
+  /** The label. Empty if it does not fit. */
   readonly text: string;
 }
 
+/** The font size on the axis. */
 export const TICK_PX = 10.5;
 const TOP_PX = 34;
 const BOTTOM_PX = 24;
-/** So much more where words stand over a repeat sign. */
+/** Additional space for the text above a repeat sign. */
 const REPEAT_TOP_PX = 14;
-/** From a repeat sign's outer edge to what is repeated, and to the edge of the picture. */
+/** The distance from a repeat sign's outer edge to the repeated part, and from the sign to the edge of the picture. */
 const [REPEAT_SIGN_PX, REPEAT_EDGE_PX] = [28, 8];
 const LEAST_PITCH_PX = 52;
 const MOST_PITCH_PX = 92;
 const WISHED_HEIGHT_PX = 496;
 
-/** How wide a repeat sign is, its points included. */
+/** The width of a repeat sign, including its dots. */
 const SIGN_PX = 16;
 
 export function layOut(excerpt: Excerpt, bandWidth: number, told: Told = {}): Picture {
@@ -118,7 +119,7 @@ export function layOut(excerpt: Excerpt, bandWidth: number, told: Told = {}): Pi
   };
 }
 
-/** What hangs from a life line moves those below it down. */
+/** Positions the lanes. Tracks below a life line push the lines below it further down. */
 function lanesOf(
   nodes: readonly NodeId[],
   { top, pitch }: { top: number; pitch: number },
@@ -139,12 +140,12 @@ function repeatOf(loopX: number | null, end: number, lanes: Picture["lanes"]): R
   return { from: loopX - REPEAT_SIGN_PX, to: end - REPEAT_EDGE_PX, top: first.y - 32, bottom: last.y + 20 };
 }
 
-/** What the signs around a repeated part cover. */
+/** Returns the areas of the signs around a repeated part. */
 export function signBoxes({ from, to, top, bottom }: Repeat): Box[] {
   return [from, to - SIGN_PX].map((left) => uprightBox(left, top, SIGN_PX, bottom - top));
 }
 
-/** What is written along life lines and arrows. */
+/** Returns the areas of the texts along life lines and arrows. */
 export function textBoxes({ steps, lanes, arrowLabels, lossLabels }: Picture): Box[] {
   const places = new Map(lanes.map(({ node, y }) => [node, y]));
   return [
@@ -156,7 +157,7 @@ export function textBoxes({ steps, lanes, arrowLabels, lossLabels }: Picture): B
 
 const labelBox = ({ x, width, dy }: PlacedLabel, y: number): Box => boxOfLabel(x, y + dy, width, LABEL_PX);
 
-/** What the marks and the label of a step cover. */
+/** Returns the areas covered by a step's marks and label. */
 export function boxesOf({ inscription, marksX, label }: PlacedStep, y: number): Box[] {
   const { marks } = inscription;
   const last = marksX + (marks.length - 1) * MARK_PITCH;
@@ -179,7 +180,7 @@ function stretchesOf(
     ...own.map(({ x, after }) => ({ at: x, value: stand(after) })),
   ];
   const spans = spansOf(changes, end, (a, b) => a.condition === b.condition && a.leads === b.leads);
-  // Before it is born nothing is drawn of it; who never is, is shown as down.
+  // A node is not drawn before it starts. A node that never starts is drawn as down.
   const drawn = spans.length > 1 && spans[0]?.value.condition === "down" ? spans.slice(1) : spans;
   return drawn.map(({ from: x1, to: x2, value }) => ({ node, y, x1, x2, ...value }));
 }
@@ -199,11 +200,11 @@ function ticksOf({ moments }: Timeline, { left, right }: Band, { header, entries
   });
 }
 
-/** As few digits as tell most moments apart, up to microseconds. */
+/** Returns the number of decimal digits: the smallest number that distinguishes most times, up to microseconds. */
 function digitsFor(times: readonly number[]): number {
   const distinct = new Set(times).size;
   return [0, 1, 2].find((digits) => new Set(times.map((at) => at.toFixed(digits))).size >= distinct * 0.9) ?? 3;
 }
 
-/** A typographic minus, for what came before the origin. */
+/** Formats a time. Times before the origin have a typographic minus sign. */
 const timeText = (ms: number, digits: number): string => ms.toFixed(digits).replace("-", "−");

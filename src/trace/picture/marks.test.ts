@@ -5,7 +5,7 @@ import { inscriptionOf } from "./marks.ts";
 
 const nested = { type: "done", plan: { delay: 1, links: [{ to: 2 }] }, none: null };
 
-/** By kind, so that a new one is not forgotten here. */
+/** Keyed by kind, so that the compiler reports a missing kind. */
 const entries: { readonly [K in TraceEntry["kind"]]: TraceEntry & { readonly kind: K } } = {
   start: { at: 1, node: 0, kind: "start", journal: [nested] },
   crash: { at: 1, node: 0, kind: "crash", journal: [nested] },
@@ -23,7 +23,7 @@ const entries: { readonly [K in TraceEntry["kind"]]: TraceEntry & { readonly kin
   view: { at: 1, node: 0, kind: "view", view: { role: "idle" }, state: nested },
 };
 
-test.each(Object.entries(entries))("a %s is written in words beside its mark, not as JSON", (_kind, entry) => {
+test.each(Object.entries(entries))("describes a %s next to its mark in words, not as JSON", (_kind, entry) => {
   const { words, delivered, role } = inscriptionOf([entry], null);
   expect(`${words} ${delivered} ${role}`).not.toMatch(/[{}"]/);
 });

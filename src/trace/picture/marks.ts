@@ -1,4 +1,4 @@
-/** What is drawn at a step on the life line of its node, and what is written beside it. */
+/** The marks of a step on its node's life line, with the text next to them. */
 import type { NodeId, View } from "../../core/protocol.ts";
 import type { TraceEntry } from "../entry.ts";
 import { faultText } from "../link-model.ts";
@@ -8,20 +8,20 @@ export type MarkKind = "start" | "crash" | "timeout" | "command" | "event" | "de
 
 export interface Inscription {
   readonly marks: readonly MarkKind[];
-  /** What the marks say, in their order. */
+  /** The meanings of the marks, in the same order. */
   readonly words: string;
-  /** Ids of the messages that are delivered, in this order; set apart in bold. */
+  /** The ids of the delivered messages, in order. They are printed in bold. */
   readonly delivered: string;
-  /** What the node has become; set apart in italics. */
+  /** The node's new role. It is printed in italics. */
   readonly role: string;
-  /** Whether a message left or arrived. */
+  /** Whether the step sends or receives a message. */
   readonly hasMessages: boolean;
 }
 
 const MAX_WORDS = 44;
 const MAX_WORD = 30;
 
-/** What is to be drawn of the entries of one step. `view`: the node's picture before it. */
+/** Returns the marks and labels for the entries of one step. `view`: the node's view before the step. */
 export function inscriptionOf(entries: readonly TraceEntry[], view: View | null): Inscription {
   const marks: MarkKind[] = [];
   const words: string[] = [];
@@ -68,7 +68,7 @@ function mark(entry: TraceEntry): { kind: MarkKind; word: string } | null {
   }
 }
 
-/** What is written at a step: in which style, and what. */
+/** Returns the parts of a step's label, each with its style. */
 export function partsOf({
   words,
   delivered,
@@ -83,12 +83,14 @@ export function partsOf({
   ].filter(({ text }) => text !== "");
 }
 
-/** Between the parts. */
 export const SEPARATOR = " · ";
 
 const optionText = (option: unknown): string => (typeof option === "string" ? option : valueText(option, MAX_WORD));
 
-/** Says what is new of a view: a role, a term, or the leader that the node follows if nothing else says that. */
+/**
+ * Describes how a view has changed: a new role, a new term, or a new leader that the node follows, unless an event
+ * reports it.
+ */
 export function becoming(before: View | null, after: View, node: NodeId, isTold: boolean): string {
   const term = after.term !== undefined && after.term !== before?.term ? ` (term ${after.term})` : "";
   if (before === null || before.role !== after.role || term !== "") return `${after.role}${term}`;
@@ -97,24 +99,24 @@ export function becoming(before: View | null, after: View, node: NodeId, isTold:
   return typeof after.leader === "number" ? `following ${after.leader}` : "without a leader";
 }
 
-/** SVG paths around the place on the life line. */
+/** SVG paths, relative to the mark's position on the life line. */
 export const markPaths: Readonly<Record<MarkKind, string>> = {
-  /** A bar across the line, where it begins. */
+  /** A bar across the start of the line. */
   start: "M0 -7V7",
   crash: "M-6 -6L6 6M6 -6L-6 6",
   /** A clock. */
   timeout: "M0 -6A6 6 0 1 1 0 6A6 6 0 1 1 0 -6ZM0 -3.6V0L2.8 1.8",
-  /** An arrowhead from outside, onto the line. */
+  /** An arrowhead pointing at the line from outside. */
   command: "M-5.5 -12H5.5L0 -2Z",
   /** A pennant. */
   event: "M0 0V-13.5L8.5 -10L0 -6.5",
-  /** An arrow upwards, from the line to the application: the message is handed over. */
+  /** An arrow pointing up from the line toward the application: the message is delivered. */
   delivery: "M0 -1V-13.5M-4.8 -8.2L0 -13.5L4.8 -8.2",
   choice: "M0 -6L6 0L0 6L-6 0Z",
-  /** A flash. */
+  /** A lightning bolt. */
   fault: "M2.5 -12L-4 -3.5H0.5L-2.5 4.5L5 -5H0.5Z",
   gap: "M-7 0L-4 -5L0 5L4 -5L7 0",
 };
 
-/** How far marks of one step stand apart. */
+/** The spacing between marks that belong to the same step. */
 export const MARK_PITCH = 14;

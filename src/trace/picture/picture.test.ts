@@ -13,7 +13,7 @@ import { drawLanes } from "./lanes.ts";
 import { boxesOf, layOut, type Picture, signBoxes } from "./layout.ts";
 import { drawSvg } from "./svg.ts";
 
-/** A run of the model, in which these nodes are asked. */
+/** Runs the model with commands to these nodes. */
 function run(
   protocol: string,
   count: number,
@@ -42,7 +42,7 @@ function run(
 const traces: Readonly<Record<string, Trace>> = {
   "every kind of entry": everyKind,
   "a counterexample that repeats": lasso,
-  "a queue that is held back": holdBack,
+  "a held-back queue": holdBack,
   "bully, one crash": run("bully", 8, 1, [4]),
   "bully, three elections at once": run("bully", 6, 4, [0, 1, 2]),
   "Ricart–Agrawala, three entries each": run("ricart-agrawala", 5, 3, [0, 1, 2, 3, 4], 3),
@@ -57,7 +57,7 @@ const traces: Readonly<Record<string, Trace>> = {
   ),
 };
 
-/** All that is written or marked, each of which must be apart from all others. */
+/** Returns the boxes of all texts and marks, which must not overlap. */
 function things({ steps, lanes, arrows, arrowLabels, lossLabels, tracks, repeat }: Picture): Box[] {
   const y = new Map(lanes.map((lane) => [lane.node, lane.y]));
   return [
@@ -74,7 +74,7 @@ describe.each(Object.entries(traces))("a picture of %s", (_name, trace) => {
   const excerpt = excerptOf(trace);
   const picture = layOut(excerpt, 900);
 
-  it("has no text over another or over a mark", () => {
+  it("has no text on another text or on a mark", () => {
     const boxes = things(picture);
     const meeting = boxes.flatMap((box, index) =>
       boxes.slice(index + 1).flatMap((other) => (boxesMeet(box, other) ? [[box, other]] : [])),
@@ -82,7 +82,7 @@ describe.each(Object.entries(traces))("a picture of %s", (_name, trace) => {
     expect(meeting).toEqual([]);
   });
 
-  it("has no text over a message that is held back, but its own", () => {
+  it("has no text on a held message except its own", () => {
     const boxes = things({ ...picture, tracks: [] });
     for (const track of picture.tracks) expect(boxes.filter((box) => boxesMeet(box, trackBox(track)))).toEqual([]);
   });
@@ -101,7 +101,7 @@ describe.each(Object.entries(traces))("a picture of %s", (_name, trace) => {
     }
   });
 
-  it("has no arrow through a text: a plate is under each, over all arrows and under all texts", () => {
+  it("has no arrow through a text: each text has a plate under it and above all arrows", () => {
     const sorts =
       /class="(casing|plate|label|name|name why)" (?:x="([-\d.]+)" y="([-\d.]+)"|transform="translate\(([-\d.]+) ([-\d.]+)\))?(?: width="([\d.]+)" height="([\d.]+)")?/g;
     for (const band of drawSvg(excerpt, { width: 900 }).split('class="axis"')) {
@@ -123,7 +123,7 @@ describe.each(Object.entries(traces))("a picture of %s", (_name, trace) => {
     }
   });
 
-  it("has no more than a hair of difference between the widths of its bands, but for a short last one", () => {
+  it("has bands of nearly equal width, except for a short last one", () => {
     const widths = picture.bands.map(({ left, right }) => right - left);
     const widest = Math.max(...widths);
     for (const width of widths.slice(0, -1)) expect(width).toBeCloseTo(widest);
@@ -147,7 +147,7 @@ describe.each(Object.entries(traces))("a picture of %s", (_name, trace) => {
     }
   });
 
-  it("has later things never left of earlier ones, and a way for every message", () => {
+  it("never places later steps left of earlier ones, and gives every message some distance", () => {
     for (const [index, { step, x }] of picture.steps.entries()) {
       const earlier = picture.steps.slice(0, index).filter((other) => other.step.at < step.at);
       for (const other of earlier) expect(other.x).toBeLessThanOrEqual(x);
@@ -155,14 +155,14 @@ describe.each(Object.entries(traces))("a picture of %s", (_name, trace) => {
     for (const { points } of picture.arrows) expect(points.at(-1)?.x).toBeGreaterThan(points[0]?.x as number);
   });
 
-  it("has a place for every step, every message and every node", () => {
+  it("has a place for every step, message and node", () => {
     expect(picture.steps.flatMap(({ step }) => step.indices)).toHaveLength(trace.entries.length);
     const sent = trace.entries.filter(({ kind }) => kind === "send").length;
     expect(picture.arrows.length).toBeGreaterThanOrEqual(sent);
     expect(picture.lanes.map(({ node }) => node)).toEqual(trace.header.nodes);
   });
 
-  it("is well-formed, and refers to nothing but itself", () => {
+  it("is well-formed, and refers only to itself", () => {
     const svg = drawSvg(excerpt, { width: 900 });
     const open: string[] = [];
     for (const [, slash, name = "", end] of svg.matchAll(/<(\/?)([a-z]+)(?:\s[^<>]*?)?(\/?)>/g)) {
@@ -176,7 +176,7 @@ describe.each(Object.entries(traces))("a picture of %s", (_name, trace) => {
     for (const [, id] of svg.matchAll(/url\(#([^)]+)\)/g)) expect(ids).toContain(id);
   });
 
-  it("is the same each time", () => {
+  it("is deterministic", () => {
     expect(drawSvg(excerptOf(trace))).toBe(drawSvg(excerptOf(trace)));
   });
 });
@@ -192,7 +192,7 @@ describe("pictures", () => {
     await expect(drawSvg(excerptOf(trace), { prefix: "golden" })).toMatchFileSnapshot(`golden/${name}.svg`);
   });
 
-  it("on one page do not share an id, nor rules of style", () => {
+  it("on one page share neither ids nor style rules", () => {
     const svgs = Object.values(traces).map((trace) => drawSvg(excerptOf(trace)));
     const ids = svgs.flatMap(idsIn);
     expect(new Set(ids).size).toBe(ids.length);
@@ -205,7 +205,7 @@ describe("pictures", () => {
     }
   });
 
-  it("that would be too long say what they leave out", () => {
+  it("that would be too long name their omissions", () => {
     const trace = run("bully", 6, 4, [0, 1, 2]);
     expect(drawSvg(excerptOf(trace), { maxEntries: 50 })).toContain(
       `>Only the first 50 of ${trace.entries.length} entries are drawn, up to`,
@@ -213,7 +213,7 @@ describe("pictures", () => {
     expect(drawSvg(excerptOf(trace), { maxEntries: 5_000 })).not.toContain("Only the first");
   });
 
-  it("explain what occurs in them, and nothing else", () => {
+  it("explain exactly the signs that occur in them", () => {
     const keys = (svg: string): string[] =>
       [...svg.matchAll(/class="key"[^>]*>([^<]*)</g)].map(([, word]) => word as string);
     expect(keys(drawSvg(excerptOf(lasso)))).toEqual(["prepare", "promise", "command", "timeout"]);
@@ -222,7 +222,7 @@ describe("pictures", () => {
     );
   });
 
-  it("say of a recording that it is one, and of a timeout and of what met nobody in words", () => {
+  it("label a recording as one, and describe timeouts and undelivered messages in words", () => {
     const entries: TraceEntry[] = [
       { at: 0, node: 0, kind: "timeout", timer: "election.answer" },
       send(0, 0, 1, "a"),
@@ -235,7 +235,7 @@ describe("pictures", () => {
     expect(drawSvg(excerptOf(traceOf([0, 1], entries)))).not.toContain("record");
   });
 
-  it("do not outgrow the width that they were given by more than a text", () => {
+  it("exceed their given width by at most one text", () => {
     const svg = drawSvg(excerptOf(run("ricart-agrawala", 5, 3, [0, 1, 2, 3, 4], 3)), { width: 700 });
     expect(Number(/ width="(\d+)"/.exec(svg)?.[1])).toBeLessThanOrEqual(900);
   });
@@ -261,7 +261,7 @@ describe("lanes on a terminal", () => {
     }
   });
 
-  it("are given up where there are too many nodes", () => {
+  it("are not drawn if there are too many nodes", () => {
     const nodes = Array.from({ length: 30 }, (_, node) => node);
     const trace = traceOf(nodes, [send(0, 0, 29, "a")]);
     expect(drawLanes(excerptOf(trace), { columns: 80, paint })).toBeNull();

@@ -1,4 +1,4 @@
-/** Single things of a picture as SVG elements. Classes are those of the style in svg.ts. */
+/** The elements of a picture in SVG. Their classes are defined by the style in svg.ts. */
 import type { Track } from "../diagram/diagram.ts";
 import type { Ink, Inkwell } from "../diagram/ink.ts";
 import { labelOf, nameOf } from "../log.ts";
@@ -9,12 +9,12 @@ import type { Band, Picture, Repeat, Stretch } from "./layout.ts";
 import { MARK_PITCH, type MarkKind, markPaths, partsOf, SEPARATOR } from "./marks.ts";
 import type { PlacedLabel, PlacedStep } from "./timeline.ts";
 
-/** Dark enough for white paper, and different in grey as far as eight can be. */
+/** Colors that are dark enough for white paper and differ as much in grayscale as eight colors can. */
 const COLOURS = ["#1f5fa8", "#a8431a", "#17683f", "#7a3a9c", "#7d5a00", "#a02060", "#1d6d78", "#4b5563"];
 
 const colourOf = ({ slot }: Ink): string => COLOURS[slot % COLOURS.length] as string;
 
-/** The way of a message, or what of it lies in the band. */
+/** Draws the shaft of a message arrow, or the section of it that lies in the band. */
 export function shaftShape(arrow: Arrow, { left, right }: Band, ink: Ink): string {
   const shown = clipped(arrow.points, left, right);
   if (shown === null) return "";
@@ -23,7 +23,7 @@ export function shaftShape(arrow: Arrow, { left, right }: Band, ink: Ink): strin
   return framedArrow(arrow, ink, `<path class="casing" d="M${corners}"/><path class="shaft" d="M${corners}"${dash}/>`);
 }
 
-/** Where a message arrives, is lost, or is lost sight of. */
+/** Draws the end of an arrow: received, lost, or unknown. */
 export function tipShape(arrow: Arrow, { left, right }: Band, ink: Ink): string {
   const { points, fate } = arrow;
   const [begin, end] = [points[0], points.at(-1)] as [Point, Point];
@@ -64,7 +64,9 @@ function head({ head: { path, open } }: Ink, transform: string): string {
 const dots = (transform: string): string =>
   `<g transform="${transform}" stroke="none"><circle cx="5" cy="0" r="1.3"/><circle cx="10" cy="0" r="1.3"/><circle cx="15" cy="0" r="1.3"/></g>`;
 
-/** A message that is held back, or what of it lies in the band: it hangs from the life line by both its ends. */
+/**
+ * Draws a held message, or the section of it that lies in the band. Both of its ends are connected to the life line.
+ */
 export function trackShape({ track, x1, x2, lifeY, top }: Omit<PlacedTrack, "texts">, { left, right }: Band): string {
   const [from, to] = [Math.max(x1, left), Math.min(x2, right)];
   if (to <= from) return "";
@@ -75,7 +77,7 @@ export function trackShape({ track, x1, x2, lifeY, top }: Omit<PlacedTrack, "tex
   return `<g>${title}${stems === "" ? "" : `<path class="stem" d="${stems}"/>`}${bar}</g>`;
 }
 
-/** The ground under a text, so that no arrow passes through it. */
+/** Draws the background of a text, which covers any arrow that passes behind the text. */
 export function plateShape({ x, y, width, height, degrees }: Box): string {
   const turn = degrees === 0 ? "" : ` transform="rotate(${round(degrees)} ${round(x)} ${round(y)})"`;
   return `<rect class="plate" x="${round(x - width / 2)}" y="${round(y - height / 2)}" width="${round(width)}" height="${round(height)}"${turn}/>`;
@@ -87,13 +89,15 @@ export function arrowLabelShape({ text: words, box, arrow }: ArrowLabel, inkOf: 
   return `<text class="name" transform="${place}" y="3.6" fill="${colourOf(inkOf(arrow))}">${escaped(words)}</text>`;
 }
 
-/** With a ground of its own, as an arrow may pass. */
+/** Draws the text of a track. It has a background, because arrows may pass behind it. */
 export const trackTextShape = ({ text: words }: Track, { x, y, width, height }: Box): string =>
   `<rect class="slip" x="${round(x - width / 2)}" y="${round(y - height / 2)}" width="${round(width)}" height="${round(height)}"/>${text(x - width / 2, y + 3.1, words, "id")}`;
 
+/** Draws the label that gives the reason for a loss. */
 export const lossLabelShape = ({ text: words, box }: LossLabel): string =>
   `<text class="name why" x="${round(box.x)}" y="${round(box.y + 3.6)}">${escaped(words)}</text>`;
 
+/** Draws a section of a life line on which the node is paused, stopped or leading. */
 export function stretchShape({ y, x1, x2, condition, leads }: Stretch, { left, right }: Band, hatch: string): string {
   const [from, to] = [round(Math.max(x1, left)), round(Math.min(x2, right))];
   if (to <= from) return "";
@@ -101,7 +105,7 @@ export function stretchShape({ y, x1, x2, condition, leads }: Stretch, { left, r
     return `<rect class="paused" x="${from}" y="${y - 5}" width="${round(to - from)}" height="10" fill="url(#${hatch})"/>`;
   if (condition === "down") return `<path class="down" d="M${from} ${y}H${to}"/>`;
   const line = leads ? `M${from} ${y - 2}H${to}M${from} ${y + 2}H${to}` : `M${from} ${y}H${to}`;
-  // White around it: an arrow to another node is seen to pass underneath.
+  // Give the line white edges, so that arrows to other nodes appear to pass underneath.
   return `<path class="under" d="M${from} ${y}H${to}"/><path class="${leads ? "leads" : "life"}" d="${line}"/>`;
 }
 
@@ -128,7 +132,7 @@ export function stepShape({ x, marksX, inscription, label }: PlacedStep, y: numb
 const markShape = (kind: MarkKind, x: number, y: number): string =>
   `<path class="mark ${kind}" transform="translate(${round(x)} ${y})" d="${markPaths[kind]}"/>`;
 
-/** What stands left of the word in the legend, `SAMPLE_PX` wide, around y = 0. */
+/** Draws the sample next to a legend entry. It is `SAMPLE_PX` wide and centered on y = 0. */
 export function sampleShape(sample: Sample, hatch: string): string {
   const end = SAMPLE_PX - 2;
   switch (sample.sort) {
@@ -166,14 +170,14 @@ export function sampleShape(sample: Sample, hatch: string): string {
   }
 }
 
-/** Marks that stand on the life line. */
+/** Marks that are drawn above the life line. */
 const RAISED: ReadonlySet<MarkKind> = new Set(["event", "delivery", "command"]);
 
-/** Two strokes across the axis. */
+/** Draws two short strokes across the axis, where time is skipped. */
 export const breakShape = (x: number, y: number): string =>
   `<path class="blank" d="M${round(x - 6)} ${y}H${round(x + 6)}"/><path class="break" d="M${round(x - 6)} ${y + 5}l6 -10M${round(x)} ${y + 5}l6 -10"/>`;
 
-/** The signs of a score around a part that is repeated. `x`: the outer edge. */
+/** Draws one of the signs around a repeated part, as in a musical score. `x`: the outer edge. */
 export function repeatShape(x: number, side: "begin" | "end", { top, bottom }: Repeat, { lanes }: Picture): string {
   const [thick, thin, point] = side === "begin" ? [2, 8, 13] : [-2, -8, -13];
   const spaces = lanes.slice(1).map(({ y }, index) => (y + (lanes[index]?.y ?? y)) / 2);
@@ -187,14 +191,16 @@ export function repeatShape(x: number, side: "begin" | "end", { top, bottom }: R
 export const text = (x: number, y: number, content: string, style: string): string =>
   `<text class="${style}" x="${round(x)}" y="${round(y)}">${escaped(content)}</text>`;
 
+/** Rounds to one decimal place, to keep files short. */
 export const round = (value: number): number => Math.round(value * 10) / 10;
 
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-/** What XML does not allow (control characters, halves of surrogate pairs) becomes a question mark. */
+/** Replaces characters that XML does not allow (control characters and lone surrogates) with question marks. */
 export const escaped = (content: string): string =>
   content.replaceAll(/[&<>"]/g, (letter) => ENTITIES[letter] ?? letter).replaceAll(/[\p{Cc}\p{Cs}\ufffe\uffff]/gu, "?");
 
+/** The sample shown next to a legend entry's text. */
 export type Sample =
   | { readonly sort: "message"; readonly ink: Ink }
   | { readonly sort: "mark"; readonly mark: MarkKind }
@@ -226,7 +232,7 @@ const marks: readonly (readonly [MarkKind, string])[] = [
   ["gap", "entries missing"],
 ];
 
-/** From left to right in rows of at most so many pixels. */
+/** Lays out the legend from left to right, in rows of at most `width` pixels. */
 export function legendOf(picture: Picture, inkwell: Inkwell, width: number): Key[] {
   const keys: Key[] = [];
   let [x, row] = [0, 0];

@@ -1,7 +1,7 @@
 /**
- * A trace as a space-time diagram in SVG, for paper and page: white ground, or a dark one where the reader prefers that; shapes
- * and dashes besides colours, text as text. Two pictures on one page do not disturb each other: every id and every rule of style carries a prefix that comes
- * from the picture itself.
+ * Draws a trace as a space-time diagram in SVG, for paper and web pages. The background is white, or dark if the reader
+ * prefers dark colors. Types differ in shape and dash pattern as well as color, and text is real text. Two pictures on
+ * the same page do not conflict, because all ids and style rules have a prefix derived from the picture.
  */
 import { hash } from "../../core/plain.ts";
 import { type Ink, Inkwell } from "../diagram/ink.ts";
@@ -35,17 +35,23 @@ import {
 import { LABEL_PX } from "./timeline.ts";
 
 export interface SvgOptions {
-  /** How wide the picture may be, in pixels; a longer one is cut into bands. 1200 unless told. */
+  /** The width of the picture in pixels. A picture that would be wider is cut into bands. Default: 1200. */
   readonly width?: number;
-  /** What comes after so many entries is not drawn, and the picture says so. 3000 unless told. */
+  /** The maximum number of entries to draw. If there are more, a note in the picture says so. Default: 3000. */
   readonly maxEntries?: number;
-  /** Whether each step shows its vector clock. */
+  /** Whether to show the vector clock of each step. */
   readonly clocks?: boolean;
-  /** The place of each message's ink, by its full name: `drawnAs()` of the protocol. */
+  /** The ink index of each message, keyed by its full name, as returned by the protocol's `drawnAs()`. */
   readonly inks?: Readonly<Record<string, number>>;
-  /** By a request's short name that of its answer: between both it is held back at the node that received it. */
+  /**
+   * Maps the short name of a request to the short name of its reply. The receiver is shown holding back a request until
+   * it sends the reply.
+   */
   readonly withheld?: Readonly<Record<string, string>>;
-  /** Of all ids and rules of style; a letter first. Unless told it is made from the picture, so that no two share one. */
+  /**
+   * The prefix of all ids and style rules. It must begin with a letter. Default: derived from the picture, so that each
+   * picture has its own.
+   */
   readonly prefix?: string;
 }
 
@@ -60,6 +66,7 @@ const BAND_GAP_PX = 22;
 const AXIS_PX = 22;
 const LEAST_WIDTH_PX = 520;
 
+/** Draws an excerpt of a trace as SVG. @returns the SVG document */
 export function drawSvg(whole: Excerpt, options: SvgOptions = {}): string {
   const { width = 1_200, maxEntries = 3_000, clocks = false, inks, withheld = {} } = options;
   const excerpt = beginningOf(whole, maxEntries);
@@ -215,7 +222,7 @@ function notesOf({ header, entries, origin }: Excerpt, maxEntries: number): stri
   ];
 }
 
-/** Into lines of at most so many pixels. */
+/** Wraps a note into lines of at most `width` pixels. */
 function wrapped(note: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of note.split(" ")) {

@@ -1,7 +1,8 @@
 /**
- * Where each step stands on the time axis. Later is never to the left of earlier, and a message always takes some way;
- * within that, distances are true to time unless a node needs more room for what it does at once, or nothing happens for
- * so long that the axis is cut. Steps wait until their label has room, so that no label has to be left out.
+ * Places steps on the time axis. A later step is never to the left of an earlier one, and a message always covers some
+ * distance. Within these constraints, distances are proportional to time, unless a node needs more space for
+ * simultaneous steps or the axis is cut during a long pause. Steps are moved to the right until there is space for
+ * their label, so that no label is omitted.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { clockText, type Diagram, depthsOf, diagramOf, type Track, withheldIn } from "../diagram/diagram.ts";
@@ -16,12 +17,12 @@ export interface PlacedStep {
   readonly step: Step;
   readonly x: number;
   readonly inscription: Inscription & { readonly clock: string };
-  /** From which side of the life line a message arrives; null where none does. */
+  /** The side of the life line on which a message arrives. Null if the step receives no message. */
   readonly arrival: "above" | "below" | null;
-  /** Where the first mark stands. */
+  /** The position of the first mark. */
   readonly marksX: number;
   readonly label: PlacedLabel | null;
-  /** How the node stands from here on. */
+  /** The node's standing after the step. */
   readonly after: Standing;
 }
 
@@ -29,56 +30,59 @@ export interface PlacedLabel {
   readonly x: number;
   readonly width: number;
   readonly row: LabelRow;
-  /** Of its baseline, from the life line. */
+  /** The vertical distance of its baseline from the life line. */
   readonly dy: number;
 }
 
-/** Rows for labels along a life line: next to it above and below, and one more above. */
+/** A row for labels along a life line: directly above or below it, or one row higher. */
 export type LabelRow = "above" | "below" | "high";
 
+/** Steps, messages and tracks on the time axis. */
 export interface Timeline {
   readonly steps: readonly PlacedStep[];
   readonly flights: readonly Flight[];
   readonly tracks: readonly Track[];
-  /** Where each entry's step stands. */
+  /** The position of the step that each entry belongs to. */
   readonly xOfEntry: readonly number[];
-  /** The moments at which something happens, and where the first thing stands that does. */
+  /** The time of each step, with the position of the first step at that time. */
   readonly moments: readonly { readonly at: number; readonly x: number }[];
-  /** Where the axis is cut, as nothing happens. */
+  /** The positions where the axis is cut because nothing happens. */
   readonly breaks: readonly number[];
-  /** Where what repeats for ever begins; null where nothing does. */
+  /** The position where the part that repeats forever begins. Null if nothing repeats. */
   readonly loopX: number | null;
   readonly width: number;
 }
 
 export const LABEL_PX = 11;
-/** Room before the first step and behind the last. */
+/** The margin before the first step and after the last one. */
 export const LEAD_PX = 16;
-/** So long is the way of a message of median delay, if its name is not longer. */
+/** The length of the arrow for a message with the median delay, unless its name needs more space. */
 const TRAVEL_PX = 72;
 const LONGEST_TRAVEL_PX = 150;
-/** One step of the checker. */
+/** The width of one step in the checker's runs. */
 const STEP_PX = 44;
 const LEAST_TRAVEL_PX = 24;
-/** So much further for each message that sets out at the same moment. */
+/** The additional distance for each message sent at the same time. */
 const CROWD_PX = 5;
 const LONGEST_GAP_PX = 170;
 const BREAK_PX = 96;
-/** Between two steps of one node without marks. */
+/** The minimum distance between two steps of the same node if they have no marks. */
 const LEAST_STEP_PX = 13;
 const LABEL_GAP_PX = 9;
-/** From a text to a mark or an arrowhead behind it. */
+/** The distance between a text and the next mark or arrowhead. */
 const HEAD_PX = 12;
-/** Room for the signs around a repeated part. */
+/** The space for each sign around a repeated part. */
 export const REPEAT_PX = 44;
 
 type InscribedStep = Pick<PlacedStep, "step" | "inscription" | "after" | "arrival">;
 
-/** What is told beside what every picture tells. */
+/** Optional content of a picture. */
 export interface Told {
-  /** With each step its vector clock. */
+  /** Whether to show the vector clock of each step. Default: false. */
   readonly clocks?: boolean;
-  /** By a request's short name that of its answer: between both it is held back. */
+  /**
+   * Maps the short name of a request to the short name of its reply. A request is shown as held back until its reply.
+   */
   readonly withheld?: Readonly<Record<string, string>>;
 }
 
@@ -109,7 +113,7 @@ function inscribed({ lanes, points }: Diagram, clocks: boolean): InscribedStep[]
   });
 }
 
-/** Of each row beside a life line: how far it is from a step to the next mark or arrowhead there. */
+/** For each row next to a life line, the distance from a step to the next mark or arrowhead in that row. */
 type Ahead = Readonly<Record<LabelRow, number>>;
 
 function roomBefore(steps: readonly PlacedStep[]): Ahead[] {
@@ -129,7 +133,7 @@ function roomBefore(steps: readonly PlacedStep[]): Ahead[] {
   return room.reverse();
 }
 
-/** Goes through the steps in order and gives each the first place that is right of all that came before it. */
+/** Visits the steps in order and gives each one the first position to the right of all earlier ones. */
 function walkOf(excerpt: Excerpt, flights: readonly Flight[]) {
   const sentBy = new Map(flights.flatMap(({ sent, ended }) => (ended === null ? [] : [[ended, sent] as const])));
   const scale = scaleOf(excerpt, flights);
@@ -176,13 +180,13 @@ function walkOf(excerpt: Excerpt, flights: readonly Flight[]) {
   };
 }
 
-/** How far to the right a step reaches, with its marks and label. */
+/** Returns the right edge of a step, including its marks and label. */
 export function endOf({ x, marksX, inscription, label }: PlacedStep): number {
   const marks = inscription.marks.length === 0 ? x : marksX + (inscription.marks.length - 1) * MARK_PITCH + 10;
   return Math.max(marks, label === null ? 0 : label.x + label.width);
 }
 
-/** Pixels per millisecond, or per step of the checker. */
+/** Returns the number of pixels per millisecond, or per step for a run from the checker. */
 function scaleOf({ header, entries }: Excerpt, flights: readonly Flight[]): number {
   if (header.madeBy === "checker") return STEP_PX;
   const at = (index: number): number => entries[index]?.at ?? 0;
@@ -195,7 +199,7 @@ function scaleOf({ header, entries }: Excerpt, flights: readonly Flight[]): numb
   return Math.min(LONGEST_TRAVEL_PX, Math.max(TRAVEL_PX, median(names) ?? 0)) / typical;
 }
 
-/** Of the entry of a sending: how far its message travels at least, so that a crowd of arrows can be told apart. */
+/** Returns the minimum length of each message's arrow, chosen so that crowded arrows can be distinguished. */
 function leastTravels({ entries }: Excerpt, flights: readonly Flight[]): (sent: number) => number {
   const at = (index: number): number => entries[index]?.at ?? 0;
   const crowds = new Map<number, number>();
@@ -212,19 +216,22 @@ interface Room {
   readonly rows: Record<LabelRow, number>;
 }
 
-/** What is still free along the life lines, from left to right. */
+/** The free space along the life lines, which is filled from left to right. */
 class Rooms {
   readonly #rooms = new Map<NodeId, Room>();
   readonly #depths: ReadonlyMap<NodeId, number>;
   readonly #ahead: readonly Ahead[] | null;
 
-  /** `depths`: what hangs from the life lines. `ahead`: of each step, if labels do not need more. Null: no labels. */
+  /**
+   * `depths`: the depth of the tracks below each life line. `ahead`: the distances to keep for each step, unless labels
+   * need more. If null, no labels are placed.
+   */
   constructor(depths: ReadonlyMap<NodeId, number>, ahead: readonly Ahead[] | null) {
     this.#depths = depths;
     this.#ahead = ahead;
   }
 
-  /** Takes the first place not left of `wish` where marks and label fit. */
+  /** Takes the first position at or to the right of `wish` that has space for the marks and the label. */
   take(
     index: number,
     node: NodeId,
@@ -249,7 +256,7 @@ class Rooms {
     let label: PlacedLabel | null = null;
     if (text !== "" && ahead !== undefined) {
       const width = textWidth(text, LABEL_PX);
-      // Beside the marks there is room above the line; in the other rows the label stands over or under them.
+      // In the row above the line, the label goes next to the marks. In the other rows, it is above or below them.
       const dx: Record<LabelRow, number> = { above: marks.length > 0 ? lastMarkDx + 11 : 4, below: 6, high: 3 };
       const wait = (row: LabelRow): number => {
         const untilFree = Math.max(0, room.rows[row] + LABEL_GAP_PX - (x + dx[row]));
@@ -274,8 +281,8 @@ class Rooms {
   }
 }
 
-/** So much waiting is better than to stand away from one's marks. */
+/** How many pixels a step is moved to the right before its label is put in this row instead, away from its marks. */
 const RELUCTANCE_PX: Readonly<Record<LabelRow, number>> = { above: 0, below: 30, high: 36 };
-/** Baselines of labels, from the life line. */
+/** The baseline of the labels in each row, relative to the life line. */
 const ROW_DY: Readonly<Record<LabelRow, number>> = { above: -6, below: 17, high: -19 };
 const ROWS: readonly LabelRow[] = ["above", "below", "high"];

@@ -1,4 +1,4 @@
-/** The time axis: where the ticks stand and what they say. */
+/** The ticks of the time axis: positions and labels. */
 
 export interface Tick {
   readonly at: number;
@@ -7,13 +7,12 @@ export interface Tick {
 
 export interface Axis {
   readonly ticks: readonly Tick[];
-  /** What the ticks count from; null where they tell the time of day themselves. */
+  /** The time that the ticks are counted from. Null if they show the time of day. */
   readonly origin: number | null;
 }
 
-/** Room that one label wants. */
 const TICK_PX = 96;
-/** Windows longer than this are read by the clock. */
+/** Windows longer than this show the time of day. */
 const CLOCK_MS = 2_500;
 const STEPS = [1, 2, 5, 10];
 
@@ -24,7 +23,7 @@ export function axisOf(from: number, to: number, widthPx: number, origin: number
     const ticks = multiples(step, from, to).map((at) => ({ at, text: timeOfDay(at, 0) }));
     return { ticks, origin: null };
   }
-  // Fractions of a second are easier to read as distances from something.
+  // Show fractions of a second relative to a fixed moment, because that is easier to read.
   const start = origin ?? Math.floor(from / 1_000) * 1_000;
   const ticks = multiples(step, from - start, to - start).map((offset) => ({
     at: start + offset,
@@ -33,7 +32,10 @@ export function axisOf(from: number, to: number, widthPx: number, origin: number
   return { ticks, origin: start };
 }
 
-/** 1, 2 or 5 times a power of ten, at least `least`; whole tens and minutes above. */
+/**
+ * Returns a tick interval that is at least `least`: 1, 2 or 5 times a power of ten or, for large values, tens of
+ * seconds or minutes.
+ */
 export function niceStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least));
   return (STEPS.find((each) => each * power >= least * 0.999) ?? 10) * power;
@@ -54,7 +56,7 @@ function offsetText(offset: number, step: number): string {
   return `${sign}${size.toFixed(digits)} ms`;
 }
 
-/** Local time of day with so many digits of a second. */
+/** Formats the local time of day with this number of decimals. */
 export function timeOfDay(at: number, digits: 0 | 3 | 6): string {
   const date = new Date(at);
   const two = (value: number) => String(value).padStart(2, "0");
@@ -65,7 +67,7 @@ export function timeOfDay(at: number, digits: 0 | 3 | 6): string {
   return `${clock}.${digits === 3 ? micros.slice(0, 3) : `${micros.slice(0, 3)} ${micros.slice(3)}`}`;
 }
 
-/** A duration as a person says it: `0.412 ms`, `37 ms`, `1.2 s`. */
+/** Formats a duration, such as `0.412 ms`, `37 ms` or `1.2 s`. */
 export function durationText(ms: number): string {
   if (ms >= 1_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
   if (ms >= 100) return `${Math.round(ms)} ms`;

@@ -12,12 +12,12 @@ function begin(...before: TraceEntry[]): number | null {
   return burst && causeOf(burst, chronicle);
 }
 
-test("an election is shown from the crash before it", () => {
+test("shows an election from the crash before it", () => {
   const suspicion = event(1_999, 0, "detector", { type: "suspected", node: 2 });
   expect(begin({ at: 1_650, node: 2, kind: "crash" }, suspicion)).toBe(1_650);
   expect(begin(suspicion)).toBe(1_999);
 });
 
-test("what happened long before an election did not cause it", () => {
+test("ignores events long before an election", () => {
   expect(begin({ at: 900, node: 2, kind: "crash" })).toBe(2_000);
 });

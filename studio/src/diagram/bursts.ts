@@ -1,10 +1,10 @@
-/** Bursts: messages so close together that they can be read only when looked at more closely. */
+/** Bursts: messages so close together that they can be distinguished only when zoomed in. */
 import type { Mark } from "../history/chronicle.ts";
 import type { Life } from "../history/life.ts";
 import { topicOfEvent } from "../history/phrase-book.ts";
 import { type Burst, type Message, momentOf } from "./picture.ts";
 
-/** Groups messages that are at most `gapMs` apart. In order of time. */
+/** Groups messages that are at most `gapMs` apart, in chronological order. */
 function burstsOf<M extends Message>(messages: readonly M[], gapMs: number): Burst<M>[] {
   const inOrder = messages.toSorted((a, b) => momentOf(a) - momentOf(b));
   const bursts: { from: number; to: number; messages: M[] }[] = [];
@@ -20,21 +20,27 @@ function burstsOf<M extends Message>(messages: readonly M[], gapMs: number): Bur
   return bursts;
 }
 
-/** A loss may be noticed long after the exchange was over, so it does not lengthen it. */
+/** Returns when a message arrived. A loss may be noticed long after the exchange, so it does not extend the burst. */
 function arrivalOf(message: Message): number {
   return Math.max(momentOf(message), message.receivedAt ?? 0);
 }
 
-/** Longer than the silence in which an election waits for answers. */
+/**
+ * Messages no further apart than this belong to the same burst. It is longer than the time that an election waits for
+ * answers.
+ */
 const TURN_MS = 400;
 
-/** The last exchange that is long enough to be worth a look; a single message only if there is nothing else. */
+/**
+ * Returns the last burst that contains several messages, or the last single message if there is none. Null without
+ * messages.
+ */
 export function lastBurst<M extends Message>(messages: readonly M[]): Burst<M> | null {
   const bursts = burstsOf(messages, TURN_MS);
   return bursts.findLast((burst) => burst.messages.length > 1) ?? bursts.at(-1) ?? null;
 }
 
-/** What happened no longer than this before a burst may have caused it. */
+/** An event this close to the beginning of a burst may have caused it. */
 const CAUSE_MS = 1_000;
 
 interface Causes {
@@ -42,7 +48,10 @@ interface Causes {
   readonly lives: ReadonlyMap<unknown, Life>;
 }
 
-/** The moment from which a burst can be understood: the crash, pause, start or suspicion shortly before it, if there is one. */
+/**
+ * Returns when to start showing a burst: at the crash, pause, start or suspicion shortly before it, if any, or else at
+ * its beginning.
+ */
 export function causeOf({ from }: Burst, { marks, lives }: Causes): number {
   const turns = [...lives.values()].flatMap((life) => {
     const stretches = life.stretches();
@@ -53,7 +62,7 @@ export function causeOf({ from }: Burst, { marks, lives }: Causes): number {
   return Math.min(from, ...moments.filter((at) => at >= from - CAUSE_MS));
 }
 
-/** What the burst is mostly about: the part that most of its messages belong to. */
+/** Returns the subject of a burst: the part that most of its messages belong to. */
 export function subjectOf(burst: Burst): string | null {
   const counts = new Map<string, number>();
   for (const { name } of burst.messages)

@@ -11,7 +11,7 @@ function axisOf(chronicle: Chronicle): EventAxis {
   return axis;
 }
 
-test("a millisecond between events has its room, and a minute of nothing little more", () => {
+test("gives a millisecond between events its space, and a silent minute little more", () => {
   const axis = axisOf(new Chronicle(clusterOf([2, 2], 61_000), entries));
   const [message, silence] = [axis.placeOf(1_001) - axis.placeOf(1_000), axis.placeOf(60_000) - axis.placeOf(1_001)];
   expect(message).toBeGreaterThanOrEqual(EVENT);
@@ -20,7 +20,7 @@ test("a millisecond between events has its room, and a minute of nothing little 
   expect(axis.breaks.length).toBe(1);
 });
 
-test("later is never to the left, and each place tells its moment", () => {
+test("keeps the order of moments, and maps each place back to its moment", () => {
   const axis = axisOf(new Chronicle(clusterOf([2, 2], 61_000), entries));
   const moments = [900, 1_000, 1_000.5, 1_001, 30_000, 60_000, 60_001, 60_500, 200_000];
   const places = moments.map((at) => axis.placeOf(at));
@@ -28,7 +28,7 @@ test("later is never to the left, and each place tells its moment", () => {
   for (const at of [900, 1_000.5, 30_000, 60_001]) expect(axis.timeOf(axis.placeOf(at))).toBeCloseTo(at, 6);
 });
 
-test("what is there keeps its place when more happens, and when the oldest is forgotten", () => {
+test("keeps places when new events arrive and the oldest are forgotten", () => {
   const chronicle = new Chronicle(clusterOf([2, 2], 61_000), entries);
   const axis = axisOf(chronicle);
   const before = axis.placeOf(60_001);

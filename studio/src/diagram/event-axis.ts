@@ -1,17 +1,17 @@
 /**
- * An axis of events: where something happens there is room, where nothing happens there is none. Moments keep their order,
- * and of what lies between two of them the place follows from the time. As events come, the axis grows at its end.
+ * An axis of events: busy times get space, and silence gets almost none. Moments keep their order, and positions
+ * between two events are interpolated by time. The axis grows at its end as events arrive.
  */
 import type { Chronicle } from "../history/chronicle.ts";
 import { timeOfDay } from "./axis.ts";
 import { firstAfter } from "./levels.ts";
 
-/** From one event to the next, in the axis' own measure. */
+/** The distance between consecutive events, in axis units. */
 export const EVENT = 100;
-/** Events closer than this stand closer, too. */
+/** Events less than this far apart are drawn closer together. */
 const CLOSE_MS = 0.3;
 const LEAST = 4;
-/** A silence shows as a gap that grows with its logarithm; a longer one is broken off. */
+/** How fast a gap grows with the logarithm of its duration. Gaps longer than `BREAK_MS` are shown as breaks. */
 const GROWTH = 40;
 const LONGEST = 300;
 const BREAK_MS = 5_000;
@@ -19,12 +19,12 @@ const BREAK_MS = 5_000;
 export class EventAxis {
   #times: number[] = [];
   #places: number[] = [];
-  /** `placeOf`, the same function as long as it is the same axis. */
+  /** `placeOf` as a bound function, whose identity never changes. */
   readonly place = (at: number): number => this.placeOf(at);
   ticks: readonly { readonly at: number; readonly text: string }[] = [];
   breaks: readonly number[] = [];
 
-  /** Takes in what is known by now. What was there before keeps its place, unless something older is heard of only now. */
+  /** Updates the axis from the known entries. Existing positions stay the same, unless an older entry arrives late. */
   update({ messages, marks, lives }: Chronicle): void {
     const moments: number[] = marks.map(({ at }) => at);
     for (const { sentAt, receivedAt, loss } of messages)
@@ -58,7 +58,6 @@ export class EventAxis {
     return p1 + ((at - t1) / (t2 - t1)) * (p2 - p1);
   }
 
-  /** The moment at a place. */
   timeOf(place: number): number {
     const [times, places] = [this.#times, this.#places];
     const after = firstAfter(places, place);
@@ -70,7 +69,7 @@ export class EventAxis {
   }
 }
 
-/** Grows with the gap, so that later is never to the left. */
+/** Returns the width of a gap. It increases with the duration, so that later moments are never further to the left. */
 function roomOf(gapMs: number): number {
   if (gapMs <= 0) return 0;
   if (gapMs < CLOSE_MS) return LEAST + (gapMs / CLOSE_MS) * (EVENT - LEAST);

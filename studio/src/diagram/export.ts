@@ -1,4 +1,4 @@
-/** What is on the screen, as a file: the same picture in SVG, below its title and beside the names of the nodes. */
+/** Exports the picture on the screen as SVG or PNG, with its title above it and the node names to the left. */
 
 import { yOf } from "./frame.ts";
 import { type Paint, paint } from "./paint.ts";
@@ -9,18 +9,17 @@ export interface Shown {
   readonly title: string;
   nameOf(node: number): string;
   readonly picture: Picture;
-  /** Where only what belongs to the cursor is plain, that; all else is dimmed. */
+  /** The items related to the one under the cursor, if all others should be dimmed. Otherwise null. */
   readonly related: Picture | null;
-  /** How much of all else is seen then. */
+  /** The opacity of the dimmed items. */
   readonly dimmed: number;
-  /** Of the column of names. */
+  /** The width of the column that contains the names. */
   readonly namesPx: number;
-  /** What the axis counts. */
   readonly unit: string;
 }
 
 const TITLE_PX = 40;
-/** A PNG is for print: twice as fine as the screen. */
+/** The resolution of a PNG relative to the screen. It is higher so that the PNG can be printed. */
 const RATIO = 2;
 
 export function svgOf(shown: Shown, how: Paint): string {
@@ -32,10 +31,10 @@ export function svgOf(shown: Shown, how: Paint): string {
   return surface.document(width, height, how.theme("--sheet"), shown.title);
 }
 
-/** The same as a PNG. @param svg from `svgOf` */
+/** Renders the same picture as a PNG. @param svg the result of `svgOf` */
 export async function pngOf(svg: string): Promise<Blob> {
   const image = new Image();
-  // Not a blob's address: the content security policy of the page allows only these.
+  // A data URL, because the page's content security policy does not allow blob URLs.
   image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
   await image.decode();
   const canvas = new OffscreenCanvas(image.width * RATIO, image.height * RATIO);
@@ -57,7 +56,7 @@ function layersOf({ picture, related, dimmed, namesPx }: Shown) {
   ];
 }
 
-/** Of what belongs to the cursor, what comes after is plain, too. */
+/** Removes the veil, because items related to the one under the cursor are visible even if they come later. */
 const unveiled = (how: Paint): Paint => ({ ...how, until: Number.POSITIVE_INFINITY });
 
 function paintNames(surface: SvgSurface, { title, nameOf, picture, namesPx, unit }: Shown, { theme }: Paint): void {
@@ -71,7 +70,7 @@ function paintNames(surface: SvgSurface, { title, nameOf, picture, namesPx, unit
   surface.words(unit, edge, TITLE_PX + picture.height - AXIS_PX + 19, soft);
 }
 
-/** Hands it to the browser, which asks or saves. */
+/** Saves the file using the browser. */
 export function save(content: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);

@@ -1,25 +1,25 @@
-/** The window of an axis and of nodes that is laid out, and where a moment and a node stand in it. */
+/** The part of the axis and the nodes that are laid out, and the coordinates of moments and nodes. */
 import type { NodeId } from "../../../src/core/protocol.ts";
 
-/** It reaches this far beyond what is seen of it, in widths of that. */
+/** How far the frame extends beyond the visible part, as a multiple of the visible width. */
 export const AHEAD = 0.5;
 
 export interface Frame {
-  /** The place on the axis at x = 0; a moment where the axis is time itself. */
+  /** The position on the axis at x = 0. It is a moment if the axis is time itself. */
   readonly from: number;
-  /** The place at x = `width`. */
+  /** The position on the axis at x = `width`. */
   readonly to: number;
   readonly width: number;
-  /** From top to bottom. */
+  /** The nodes, from top to bottom. */
   readonly nodes: readonly NodeId[];
   readonly rowHeight: number;
-  /** Room above the first row. */
+  /** The space above the first row. */
   readonly top: number;
-  /** What short distances on the axis are counted from, if anything. */
+  /** The moment that short distances on the axis are measured from, if any. */
   readonly origin: number | null;
-  /** Whether it stays: words at the left edge of a moving frame would soon be cut. */
+  /** Whether the frame is fixed. If the frame moved, text at its left edge would soon be cut off. */
   readonly still: boolean;
-  /** Where a moment stands on an axis that is not time. It may not descend. */
+  /** Maps a moment to a position on the axis, if the axis is not time. It must be monotonic. */
   readonly placeOf?: (at: number) => number;
 }
 

@@ -1,7 +1,10 @@
-/** How hands move the diagram: wheel, drag and keys become zooming and panning. Shares are parts of the width. */
+/** User input on the diagram: the wheel, dragging and keys zoom and pan it. Shares are fractions of the width. */
 
 export interface Gestures {
-  /** Below 1: closer. `share` is the place that stays, null for the middle. */
+  /**
+   * Zooms. A factor below 1 zooms in. `share` is the position of the fixed point, as a fraction of the width. Null
+   * means the middle.
+   */
   zoom(factor: number, share: number | null): void;
   pan(share: number): void;
   toStart(): void;
@@ -13,10 +16,10 @@ export interface Gestures {
 const WHEEL_ZOOM = 0.0022;
 const KEY_PAN = 0.12;
 const KEY_ZOOM = 1.6;
-/** A pointer that moves less than this was meant as a click. */
+/** A pointer movement shorter than this counts as a click. */
 const DRAG_PX = 4;
 
-/** Returns what takes the listeners off again. */
+/** Listens for gestures on the element. Returns a function that removes the listeners. */
 export function gesturesOn(element: HTMLElement, gestures: Gestures): () => void {
   const controller = new AbortController();
   const { signal } = controller;
@@ -27,7 +30,10 @@ export function gesturesOn(element: HTMLElement, gestures: Gestures): () => void
   return () => controller.abort();
 }
 
-/** Sideways pans; with Ctrl or ⌘, or once the diagram has the focus, up and down zooms. Else the page scrolls. */
+/**
+ * Handles the wheel. A horizontal wheel pans. A vertical wheel zooms if Ctrl or ⌘ is pressed or if the diagram has the
+ * focus; otherwise the page scrolls.
+ */
 function wheel(event: WheelEvent, element: HTMLElement, gestures: Gestures): void {
   const isSideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey;
   if (isSideways) gestures.pan((event.deltaX || event.deltaY) / element.clientWidth);
@@ -39,7 +45,7 @@ function wheel(event: WheelEvent, element: HTMLElement, gestures: Gestures): voi
 
 function key(event: KeyboardEvent, element: HTMLElement, gestures: Gestures): void {
   if (event.key === "Escape") return gestures.escape();
-  // Buttons and messages within the diagram use these keys for themselves, except for zooming.
+  // Except for the zoom keys, buttons and messages in the diagram handle these keys themselves.
   const isOwn = event.target === element;
   const keys: Record<string, () => void> = {
     "+": () => gestures.zoom(1 / KEY_ZOOM, null),
@@ -90,7 +96,7 @@ function drag(element: HTMLElement, gestures: Gestures, signal: AbortSignal): vo
   };
   element.addEventListener("pointerup", drop, { signal });
   element.addEventListener("pointercancel", drop, { signal });
-  // What ends a drag is no click on whatever lies below.
+  // Ignore the click at the end of a drag.
   element.addEventListener(
     "click",
     (event) => {

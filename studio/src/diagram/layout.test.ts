@@ -9,7 +9,7 @@ import { layOut } from "./layout.ts";
 import { type Letter, widthOf } from "./lettering.ts";
 import { lanesOf } from "./spans.ts";
 
-/** One pixel per millisecond; the rows lie at y = 50, 150 and 250. */
+/** A frame of one pixel per millisecond, with rows at y = 50, 150 and 250. */
 const frame: Frame = {
   from: 0,
   to: 1_000,
@@ -26,17 +26,17 @@ function pictureOf(entries: readonly TraceEntry[], within: Partial<Frame> = {}) 
 }
 
 describe("arrows", () => {
-  test("run from sending to receipt, and stop just short of the line", () => {
+  test("run from send to receive, and stop just short of the line", () => {
     const [arrow] = pictureOf([send(100, 0, 2), receive(300, 0, 2, 100)]).arrows;
     expect(arrow).toMatchObject({ fate: "received", start: { x: 100, y: 50 }, end: { x: 300, y: 247 } });
   });
 
-  test("never run back in time, though the clocks of two processes differ", () => {
+  test("never run back in time, even if the clocks of two processes differ", () => {
     const [arrow] = pictureOf([send(100, 2, 1), receive(99.9, 2, 1, 100)]).arrows;
     expect(arrow).toMatchObject({ start: { x: 100, y: 250 }, end: { x: 100, y: 153 } });
   });
 
-  test("of lost messages end where they were lost", () => {
+  test("end where a message was lost", () => {
     const lost = (node: number): TraceEntry => ({ at: 120, node, kind: "lost", id: "0>1@100", to: 1, why: "dropped" });
     const [atSender] = pictureOf([send(100, 0, 1), lost(0)]).arrows;
     const [atReceiver] = pictureOf([send(100, 0, 1), lost(1)]).arrows;
@@ -44,14 +44,14 @@ describe("arrows", () => {
     expect(atReceiver).toMatchObject({ fate: "lost", end: { x: 120, y: 134 } });
   });
 
-  test("without an end, or without a beginning, are stubs", () => {
+  test("are stubs without an end or without a beginning", () => {
     const [flying] = pictureOf([send(100, 0, 1)]).arrows;
     const [arriving] = pictureOf([receive(300, 0, 1, 100)]).arrows;
     expect(flying).toMatchObject({ fate: "flying", start: { x: 100, y: 50 }, end: { x: 110, y: 80 } });
     expect(arriving).toMatchObject({ fate: "arriving", end: { x: 300, y: 147 } });
   });
 
-  test("are laid out only where they cross the frame", () => {
+  test("are laid out only if they cross the frame", () => {
     const entries = [send(100, 0, 1), receive(110, 0, 1, 100), send(600, 0, 1), receive(900, 0, 1, 600)];
     const { arrows } = pictureOf(entries, { from: 700, to: 800 });
     expect(arrows.map(({ message }) => message.sentAt)).toEqual([600]);
@@ -59,7 +59,7 @@ describe("arrows", () => {
 });
 
 describe("life lines", () => {
-  test("are interrupted by a crash and thick again only after an election", () => {
+  test("are interrupted by a crash, and thick again only after an election", () => {
     const { lines, marks } = pictureOf([
       { at: 200, node: 2, kind: "crash" },
       { at: 500, node: 2, kind: "start" },
@@ -78,7 +78,7 @@ describe("life lines", () => {
     ]);
   });
 
-  test("say the role where there is room", () => {
+  test("show the role if there is space", () => {
     const narrow = pictureOf([
       { at: 980, node: 0, kind: "view", view: { role: "campaigning", leader: null }, state: {} },
     ]);
@@ -88,8 +88,8 @@ describe("life lines", () => {
   });
 });
 
-describe("life lines by the thousand", () => {
-  test("are one where only the role changes, for which there is no room", () => {
+describe("thousands of life lines", () => {
+  test("are merged if only the role changes and its label does not fit", () => {
     const entries = Array.from({ length: 200 }, (_, index): TraceEntry => {
       const role = index % 2 === 0 ? "holding back" : "up to date";
       return { at: 100 + index, node: 0, kind: "view", view: { role }, state: {} };
@@ -103,7 +103,7 @@ describe("life lines by the thousand", () => {
 });
 
 describe("marks", () => {
-  test("have words that run over nothing, the weightiest first", () => {
+  test("have labels that overlap nothing, the most important first", () => {
     const { letters } = pictureOf([
       event(100, 0, "detector", { type: "suspected", node: 2 }),
       event(105, 0, "election", { type: "elected", leader: 1 }),
@@ -117,7 +117,7 @@ describe("marks", () => {
     ]);
   });
 
-  test("and messages have words that neither overlap nor leave the frame, however many there are", () => {
+  test("have labels, as messages do, that neither overlap nor leave the frame, no matter how many there are", () => {
     const entries = Array.from({ length: 90 }, (_, i) => [
       send(i * 11, i % 3, (i + 1) % 3),
       receive(i * 11 + 40, i % 3, (i + 1) % 3, i * 11),
@@ -140,7 +140,7 @@ describe("marks", () => {
 
 function boxOf({ text, style, x, y }: Letter) {
   const width = widthOf(text, style);
-  // Names of messages stand around their middle.
+  // Names of messages are centered.
   if (style === "arrow") return { left: x - width / 2, right: x + width / 2, top: y - 5, bottom: y + 5 };
   return { left: x, right: x + width, top: y - 9, bottom: y + 1 };
 }
@@ -156,8 +156,8 @@ const view = (at: number, node: number, held: readonly string[]): TraceEntry => 
 const delivered = (at: number, node: number, id: string): TraceEntry =>
   event(at, node, "multicast", { type: "delivered", from: 0, payload: "hello", id });
 
-describe("what is held back", () => {
-  test("hangs from the life line from its reception to its delivery", () => {
+describe("held-back messages", () => {
+  test("hang from the life line from receipt to delivery", () => {
     const { tracks } = pictureOf([view(100, 1, ["0.2"]), view(150, 1, ["0.2", "1.1"]), view(400, 1, [])]);
     expect(tracks.map(({ x1, x2, y, lifeY, ends, text }) => ({ x1, x2, y, lifeY, ends, text }))).toEqual([
       { x1: 100, x2: 400, y: 155, lifeY: 150, ends: [100, 400], text: "0.2" },
@@ -166,7 +166,7 @@ describe("what is held back", () => {
     expect(tracks[0]?.title).toBe("0.2 held back at node 1 for 300 ms");
   });
 
-  test("ends with the process, lasts to the edge if it is still held, and is counted where it is too much for the row", () => {
+  test("end with the process, reach the edge if still held, and are counted if they do not fit into the row", () => {
     const { tracks } = pictureOf([
       view(100, 0, ["1.2"]),
       { at: 300, node: 0, kind: "crash" },
@@ -181,19 +181,19 @@ describe("what is held back", () => {
     ]);
   });
 
-  test("takes the room of the role", () => {
+  test("replace the role", () => {
     const { letters } = pictureOf([view(100, 0, ["1.2"]), view(400, 0, []), view(500, 1, [])]);
     const roles = letters.filter(({ text }) => text === "member");
     expect(roles.map(({ of, y }) => [of, y])).toEqual([[500, 167]]);
   });
 
-  test("says its id where that has room", () => {
+  test("show their id if there is space", () => {
     expect(pictureOf([view(100, 1, ["0.2"]), view(110, 1, [])]).tracks.map(({ text }) => text)).toEqual([""]);
   });
 });
 
 describe("deliveries", () => {
-  test("are marked apart from other events, and say which message it is", () => {
+  test("have their own mark, and name the message", () => {
     const { marks } = pictureOf([event(100, 0, "workload", { type: "said" }), delivered(300, 0, "1.1")]);
     expect(marks.map(({ shape, label }) => [shape, label])).toEqual([
       ["event", "said"],
@@ -201,7 +201,7 @@ describe("deliveries", () => {
     ]);
   });
 
-  test("stand beside the command to send, and by the thousand only where they can be told apart", () => {
+  test("are placed next to the command to send, and by the thousand only if they can be distinguished", () => {
     const command: TraceEntry = { at: 100, node: 0, kind: "command", command: { type: "send" } };
     const crowd = Array.from({ length: 50 }, (_, index) => delivered(500 + index / 10, 0, `1.${index}`));
     const { marks } = pictureOf([command, delivered(100, 0, "0.1"), ...crowd]);
@@ -216,8 +216,8 @@ describe("deliveries", () => {
   });
 });
 
-describe("what is drawn stays small", () => {
-  test("however many marks there are", () => {
+describe("the drawing stays small", () => {
+  test("with any number of marks", () => {
     const kinds = ["granted", "entered", "exited"];
     const many = Array.from({ length: 4_000 }, (_, i) =>
       event(i / 4, i % 3, "mutex", { type: kinds[(i % 7) % 3] ?? "" }),
@@ -227,7 +227,7 @@ describe("what is drawn stays small", () => {
     expect(marks.length).toBeLessThanOrEqual(400);
   });
 
-  test("of messages by the hundred thousand samples stay, one of those that would lie on each other", () => {
+  test("keeps samples of a hundred thousand messages, one per group of overlapping ones", () => {
     const messages = Array.from({ length: 100_000 }, (_, i) => ({
       id: String(i),
       name: { full: "m", short: "m", part: null },
@@ -245,7 +245,7 @@ describe("what is drawn stays small", () => {
     expect(letters).toEqual([]);
   });
 
-  test("roles that change by the thousand are thinned out, but not who led", () => {
+  test("thins out thousands of role changes, but keeps the leaders", () => {
     const entries = Array.from({ length: 6_000 }, (_, i): TraceEntry => {
       const leader = i === 1_000 || i === 1_001 ? 0 : 2;
       return { at: i / 10, node: 0, kind: "view", view: { role: i % 2 === 0 ? "a" : "b", leader }, state: {} };
@@ -279,7 +279,7 @@ describe("spans", () => {
     expect(layOut(chronicle, { ...frame, from: 700, to: 800 }).spans).toEqual([]);
   });
 
-  test("each fault is one, as long as it lasts, and they lie below each other", () => {
+  test("show each fault once, for as long as it lasts, and stack concurrent faults", () => {
     const networks = [
       { since: 0, words: "20 % of the messages dropped" },
       { since: 200, words: "20 % of the messages dropped; split: 0 | 1, 2" },
@@ -287,7 +287,7 @@ describe("spans", () => {
       { since: 600, words: "" },
     ];
     const { spans } = layOut({ messages: [], marks: [], lives: new Map(), networks }, { ...frame, top: 38 });
-    // The first row is at y = 88, and what there is room for stands above it.
+    // The first row is at y = 88, and the spans are above it.
     expect(spans.map(({ kind, x1, x2, y }) => [kind, x1, x2, y])).toEqual([
       ["loss", 0, 400, 19],
       ["cut", 200, 600, 34],
@@ -296,7 +296,7 @@ describe("spans", () => {
     expect(lanesOf(networks, frame.nodes)).toBe(2);
   });
 
-  test("a file has them as the screen does, a pause as well", () => {
+  test("are exported to a file as on the screen, pauses too", () => {
     const networks = [{ since: 100, words: "20 % of the messages dropped; 10 to 50 ms of delay" }];
     const stretch = { from: 0, to: Number.POSITIVE_INFINITY, condition: "paused", leads: false, role: "idle" } as const;
     const lives = new Map([[0, { holdBack: { tracks: () => [] }, stretches: () => [stretch] }]]);
@@ -311,7 +311,7 @@ describe("spans", () => {
     expect(svg).toContain(">paused<");
   });
 
-  test("of what still is reach to the edge", () => {
+  test("reach the edge if the fault still lasts", () => {
     const calm = { ...clusterOf([2, 2, 2]), networkSince: 0 };
     const slow = { ...calm, network: { ...calm.network, delayMs: [10, 50] as const }, networkSince: 900 };
     const chronicle = new Chronicle(calm, []);

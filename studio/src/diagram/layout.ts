@@ -1,6 +1,7 @@
 /**
- * The space-time diagram as geometry: from what is remembered to placed lines, arrows, marks and words. Knows no page and no
- * framework; live page and laboratory draw what it gives. x grows with time, one row per node, units are pixels.
+ * Lays out the space-time diagram: turns remembered entries into placed lines, arrows, marks and text. It does not
+ * depend on a page or framework. The live page and the laboratory draw its result. x increases with time, each node has
+ * a row, and units are pixels.
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Axis, axisOf } from "./axis.ts";
@@ -25,23 +26,26 @@ import { placeSpans } from "./spans.ts";
 import { placeStates } from "./states.ts";
 import { placeTracks } from "./tracks.ts";
 
-/** How far on its way a message ends that never arrives, or that nobody has heard of since. */
+/** The length of a message's arrow, as a fraction of the distance, if the message was lost or its end is unknown. */
 const LOST_AT_SENDER = 0.34;
 const LOST_AT_RECEIVER = 0.84;
 const FLYING = 0.3;
-/** Arrows end this far from the middle of the life line. */
+/** Arrows end this far from the center of the life line. */
 const CLEARANCE_PX = 3;
-/** More arrows than this cannot be told apart. */
+/** The maximum number of arrows that can be distinguished. */
 const MAX_ARROWS = 700;
 
-/** @param whole what is looked through for what its frame shows, or what knows that by itself */
+/**
+ * Lays out the part of a history that is in the frame.
+ * @param whole a history, which may be able to select the part itself
+ */
 export function layOut<M extends Message>(
   whole: History<M> | Windowed<M>,
   frame: Frame,
   showing: Showing = {},
 ): Picture<M> {
   const { hidden = new Set<string>() } = showing;
-  // A pixel more, since places are rounded.
+  // Add one pixel, because positions are rounded.
   const pixel = (frame.to - frame.from) / frame.width;
   const history = "between" in whole ? whole.between(frame.from - pixel, frame.to + pixel) : whole;
   const inView = history.messages.filter((message) => isInView(message, frame) && !hidden.has(message.name.full));
@@ -70,7 +74,7 @@ export function layOut<M extends Message>(
   };
 }
 
-/** Room that one label of an axis wants that is not time itself. */
+/** The width of one label on an axis that does not show time. */
 const TICK_PX = 78;
 
 function axisIn({ axis }: History, frame: Frame): Axis {
@@ -89,7 +93,7 @@ function isInView(message: Message, frame: Frame): boolean {
   return xOf(endOf(message), frame) >= 0 && xOf(momentOf(message), frame) <= frame.width;
 }
 
-/** Null if an end is no node of the frame. */
+/** Places a message. Returns null if one of its ends is not a node of the frame. */
 function placeArrow<M extends Message>(message: M, frame: Frame): Arrow<M> | null {
   const y1 = yOf(message.from, frame);
   const y2 = yOf(message.to, frame);
@@ -97,7 +101,7 @@ function placeArrow<M extends Message>(message: M, frame: Frame): Arrow<M> | nul
   const side = Math.sign(y2 - y1) * CLEARANCE_PX;
   const { sentAt, receivedAt, loss } = message;
   const x1 = xOf(momentOf(message), frame);
-  // The clocks of two processes differ by microseconds: nothing arrives before it was sent.
+  // The clocks of two processes differ by microseconds. Do not draw a message as arriving before it was sent.
   if (sentAt !== null && receivedAt !== null) {
     const end = { x: Math.max(x1, xOf(receivedAt, frame)), y: y2 - side };
     return { message, fate: "received", start: { x: x1, y: y1 }, end };
@@ -121,12 +125,12 @@ function linesOf({ lives }: History, node: NodeId, frame: Frame): LifeLine[] {
     const x1 = Math.max(0, xOf(from, frame));
     const x2 = Math.min(frame.width, xOf(to, frame));
     const beginsHere = frame.still || xOf(from, frame) >= 0;
-    // That it stands still says more than what it was at.
+    // Show a pause instead of the role that the node had before it.
     const word = condition === "paused" ? "paused" : role;
     const hasRoom = word !== null && beginsHere && x2 - x1 > widthOf(word, "role") + 16;
     const line = { key: `${node} ${from}`, y, x1, x2, condition, leads, role: hasRoom ? word : null };
     const last = lines.at(-1);
-    // A role may change with every message: what differs in words alone, for which there is no room, is one line.
+    // A role may change with every message, so changes that have no space for their text are merged into one line.
     if (last !== undefined && !hasRoom && last.role === null && last.condition === condition && last.leads === leads)
       lines[lines.length - 1] = { ...last, x2 };
     else lines.push(line);
@@ -137,10 +141,10 @@ function linesOf({ lives }: History, node: NodeId, frame: Frame): LifeLine[] {
 const FINEST_PX = 2;
 
 /**
- * More messages than can be told apart: of those that would lie on each other one is drawn, the denser the fainter, so that
- * a hundred thousand are as quick to draw as a few hundred.
- * @param most of the samples
- * @param count of all, of which these may be samples already
+ * Samples messages if there are too many to distinguish: one from each group that would overlap, drawn fainter in dense
+ * regions. As a result, drawing a hundred thousand messages is as fast as drawing a few hundred.
+ * @param most the maximum number of samples
+ * @param count the total number of messages, if `messages` are already samples
  */
 function crowdOf(messages: readonly Message[], frame: Frame, most: number, count: number): Crowd {
   const rows = new Map<NodeId, number>(frame.nodes.map((node, row) => [node, row]));

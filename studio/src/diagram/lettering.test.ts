@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { placeBeside, Room, widthOf } from "./lettering.ts";
 
-test("of an arrow only the part on the sheet is walked along, however far away its ends are", () => {
+test("examines only the part of an arrow on the sheet, no matter how far away its ends are", () => {
   const near = new Room(400, 200);
   const far = new Room(400, 200);
   near.pass(-40, 60, 440, 84);
@@ -16,7 +16,7 @@ test("of an arrow only the part on the sheet is walked along, however far away i
   expect(outside.passed(0, 0, 400, 200)).toBe(0);
 });
 
-test("words keep away from both edges of the sheet, whose width need not be that of whole squares", () => {
+test("keeps text away from both edges of the sheet, even if its width is not a multiple of the squares", () => {
   const room = new Room(401, 200);
   const words = { key: "", text: "temporizador vencido", style: "plain", colour: "--ink", of: 0 } as const;
   const width = widthOf(words.text, "plain");

@@ -1,11 +1,11 @@
 /**
- * Where words have room. Marks and life lines are taken first; then the weightiest words choose their places. Words never
- * run over other words, marks or life lines, and never over the edge: what finds no room is left out, since pointing at
- * a thing tells all of it.
+ * Finds space for text. Marks and life lines are placed first, then labels in order of importance. Text never overlaps
+ * other text, marks or life lines, and never crosses the edge. Labels that do not fit are omitted, because users can
+ * hover to see them.
  */
 import { textWidth } from "../../../src/trace/picture/boxes.ts";
 
-/** Words that stand; `y` is their baseline. Turned words stand around their middle. */
+/** A text and its position. `y` is the baseline. Rotated text is centered. */
 export interface Letter {
   readonly key: string;
   readonly text: string;
@@ -13,9 +13,9 @@ export interface Letter {
   readonly y: number;
   readonly radians: number;
   readonly style: LetterStyle;
-  /** A colour of the page, by name. */
+  /** The name of one of the page's colors. */
   readonly colour: string;
-  /** Where the thing stands that it belongs to. */
+  /** The x coordinate of the item that the text belongs to. */
   readonly of: number;
 }
 
@@ -33,17 +33,17 @@ export const LETTER_PX: Readonly<Record<LetterStyle, number>> = {
 export const widthOf = (text: string, style: LetterStyle): number => textWidth(text, LETTER_PX[style]) * 0.93;
 
 const CELL_PX = 4;
-/** Between words and the edges at both sides: the width of words is only estimated. */
+/** The margin on both sides of a text, needed because text widths are estimates. */
 const EDGE_PX = 5;
 
-/** A sheet of squared paper. */
+/** The sheet as a grid of squares. */
 export class Room {
   readonly #width: number;
   readonly #height: number;
   readonly #columns: number;
   readonly #rows: number;
   readonly #taken: Uint8Array;
-  /** How many arrows pass. */
+  /** The number of arrows that cross each square. */
   readonly #passed: Uint8Array;
 
   constructor(width: number, height: number) {
@@ -61,7 +61,7 @@ export class Room {
     });
   }
 
-  /** Whether all of it is on the sheet, and free. */
+  /** Returns whether the whole box is on the sheet and free. */
   isFree(x: number, y: number, width: number, height: number): boolean {
     if (x < EDGE_PX || y < 0 || x + width > this.#width - EDGE_PX || y + height > this.#height) return false;
     let free = true;
@@ -71,7 +71,10 @@ export class Room {
     return free;
   }
 
-  /** An arrow may begin and end far from the sheet: only its part on it is walked along. */
+  /**
+   * Counts an arrow in the squares that it crosses. Arrows may begin and end far from the sheet, so only the part on
+   * the sheet is examined.
+   */
   pass(x1: number, y1: number, x2: number, y2: number): void {
     const shareAt = (x: number): number => (x2 === x1 ? 0 : Math.min(1, Math.max(0, (x - x1) / (x2 - x1))));
     const [one, other] = [shareAt(0), shareAt(this.#columns * CELL_PX)];
@@ -86,7 +89,7 @@ export class Room {
     }
   }
 
-  /** How many squares of it arrows pass through. */
+  /** Returns the number of times that arrows cross the squares covered by the box. */
   passed(x: number, y: number, width: number, height: number): number {
     let count = 0;
     this.#each(x, y, width, height, (cell) => {
@@ -114,7 +117,7 @@ export class Room {
   }
 }
 
-/** Beside a mark: above its line, below it, or a row higher. */
+/** Offsets from a mark: above its line, below it, or one row higher. */
 const PLACES = [
   { dx: 0, dy: -7 },
   { dx: -4, dy: 18 },
@@ -122,7 +125,9 @@ const PLACES = [
 ] as const;
 const [ASCENT_PX, LETTER_HEIGHT_PX] = [10, 12];
 
-/** The first free place at the right of `x`, on the line at `y`. */
+/**
+ * Places text at the first free position to the right of `x`, near the line at `y`. Returns null if it does not fit.
+ */
 export function placeBeside(
   room: Room,
   letter: Omit<Letter, "radians" | "x" | "y">,
@@ -140,10 +145,10 @@ export function placeBeside(
 }
 
 const SHARES = [0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78];
-/** Steeper arrows have upright words beside them. */
+/** The steepest angle for rotated text. Steeper arrows have horizontal text next to them. */
 const STEEPEST = (52 * Math.PI) / 180;
 const ASIDE_PX = 8;
-/** So many squares that arrows pass through may lie below words: that is one arrow. */
+/** The maximum number of squares under a label that arrows may cross. It corresponds to one arrow. */
 const MOST_PASSED = 5;
 
 interface Line {
@@ -153,12 +158,12 @@ interface Line {
   readonly y2: number;
 }
 
-/** Along an arrow, on the side where fewer others pass. */
+/** Places text along an arrow, on the side with fewer other arrows. Returns null if the text does not fit. */
 export function placeAlong(room: Room, letter: Omit<Letter, "radians" | "x" | "y">, line: Line): Letter | null {
   const { x1, y1, x2, y2 } = line;
   const width = widthOf(letter.text, letter.style);
   const length = Math.hypot(x2 - x1, y2 - y1);
-  // From left to right: time goes that way.
+  // Text runs from left to right, in the direction of time.
   const angle = Math.atan2(y2 - y1, x2 - x1);
   const isUpright = Math.abs(angle) > STEEPEST;
   if (!isUpright && length < width + 22) return null;
@@ -177,7 +182,7 @@ export function placeAlong(room: Room, letter: Omit<Letter, "radians" | "x" | "y
   return { ...letter, ...best, radians: turn };
 }
 
-/** Squares that cover words around (x, y), turned by `angle`. */
+/** Returns the boxes covered by a text that is centered at (x, y) and rotated by `angle`. */
 function boxesUnder(x: number, y: number, width: number, angle: number): [number, number, number, number][] {
   const size = 9;
   if (angle === 0) return [[x - width / 2, y - 5.5, width, 11]];

@@ -1,4 +1,4 @@
-/** The words of a picture, each where it has room: the idea first, then what happened, then what messages are called. */
+/** Places as many of a picture's labels as fit: lasting states first, then events, then names of messages. */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Frame, yOf } from "./frame.ts";
 import { type Letter, placeAlong, placeBeside, Room, widthOf } from "./lettering.ts";
@@ -7,7 +7,7 @@ import { STATE_COLOURS, stateText } from "./states.ts";
 
 type Bare = Omit<Picture, "letters">;
 
-/** More names of messages than these nobody reads. */
+/** The maximum number of arrows whose names are shown. More names would be unreadable. */
 const MAX_NAMED = 220;
 const MARK_ABOVE_PX = 14;
 
@@ -40,7 +40,7 @@ function takeGround(room: Room, { frame, lines, tracks, marks, arrows, spans, he
   }
 }
 
-/** What a node is in, at its beginning or at the edge. */
+/** Places the labels of lasting states, either where they begin or at the edge. */
 function stateLetters(room: Room, { states }: Bare): Letter[] {
   return states.flatMap(({ key, kind, words, x1, x2, y }): Letter[] => {
     const text = stateText({ kind, words });
@@ -82,7 +82,7 @@ function roleLetters(room: Room, { lines, tracks, states, clocks }: Bare): Lette
   });
 }
 
-/** A message that one step sends to several nodes is named once. */
+/** Places the names of messages. A message that one step sends to several nodes is labeled once. */
 function arrowLetters(room: Room, { arrows, crowd }: Bare, inkOf: (name: string) => string): Letter[] {
   if (crowd !== null || arrows.length > MAX_NAMED) return [];
   const groups = new Map<string, typeof arrows>();
@@ -114,7 +114,7 @@ const CLOCK_CHARACTER_PX = 5.8;
 const CLOCK_GAP_PX = 8;
 const CLOCK_BELOW_PX = 15;
 
-/** Vector clocks beside the life lines, at the ends of messages: one for each step, as far as they have room. */
+/** Places vector clocks next to the life lines at the ends of messages, one per step, as long as they fit. */
 export function placeClocks(arrows: readonly Arrow[], clockOf: ClockOf, frame: Frame): ClockLabel[] {
   const ends = arrows
     .flatMap(({ message, start, end, fate }) => [

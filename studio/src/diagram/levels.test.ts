@@ -6,7 +6,7 @@ const same = (place: Place): Place => place;
 const instant = (begin: number, lane = 0): Place => ({ begin, end: begin, lane });
 
 describe("a window", () => {
-  test("finds all that reach into it, in the order in which they were given", () => {
+  test("finds everything that reaches into it, in the given order", () => {
     const places = fc.array(
       fc.record({ begin: fc.integer({ min: 0, max: 60 }), length: fc.integer({ min: 0, max: 30 }), lane: fc.nat(3) }),
     );
@@ -21,7 +21,7 @@ describe("a window", () => {
     );
   });
 
-  test("of two hundred things costs as much among a hundred thousand as among a thousand", () => {
+  test("of two hundred items costs the same among a hundred thousand items as among a thousand", () => {
     const costOf = (count: number): number => {
       const levels = new Levels(
         Array.from({ length: count }, (_, place) => ({ begin: place, end: place + 3, lane: place % 5 })),
@@ -35,10 +35,10 @@ describe("a window", () => {
   });
 });
 
-describe("of more than can be told apart", () => {
+describe("more items than can be distinguished", () => {
   const many = Array.from({ length: 100_000 }, (_, place) => instant(place, place % 4));
 
-  test("samples stand for the rest, spread over the window, of each lane", () => {
+  test("are represented by samples of each lane, spread over the window", () => {
     const found = new Levels(many, same, { keepsLong: true }).between(0, 100_000, 1_000);
     expect(found.length).toBeGreaterThan(300);
     expect(found.length).toBeLessThanOrEqual(1_000);
@@ -49,7 +49,7 @@ describe("of more than can be told apart", () => {
     }
   });
 
-  test("each window costs little, once they are made", () => {
+  test("cost little per window, once the levels exist", () => {
     const levels = new Levels(many, same, { keepsLong: true });
     levels.between(0, 100_000, 1_000);
     const before = levels.touched;
@@ -57,7 +57,7 @@ describe("of more than can be told apart", () => {
     expect(levels.touched - before).toBeLessThan(50 * 3_000);
   });
 
-  test("what is long stays if it is to, and the preferred of those that are close together", () => {
+  test("keep long items if required, and the preferred one of items that are close together", () => {
     const long = { begin: 10, end: 90_000, lane: 0 };
     const heavy = instant(10_001, 0);
     const thinning = { keepsLong: true, prefers: (next: Place) => next === heavy };

@@ -1,10 +1,10 @@
 /**
- * Things that last for a while, by where they stand, so that a window finds its own without looking at all the others.
- * Of more than can be told apart it is given samples: on each level stretches are four times as long as on the one before, and
- * of the things of a lane that begin in one of them one stays. Levels are made when they are asked for, or one by one beforehand.
+ * An index of items that have a duration. It finds the items in a window without scanning all others. For a crowded
+ * window, it returns samples from a coarser level. Each level divides the axis into stretches four times as long as on
+ * the previous level, and keeps one item per lane and stretch. Levels are built on demand, or one at a time in advance.
  */
 
-/** Where something stands on an axis. Only things of one lane can stand for each other. */
+/** The interval that an item covers on an axis. A sample represents only items in its lane. */
 export interface Place {
   readonly begin: number;
   readonly end: number;
@@ -12,23 +12,23 @@ export interface Place {
 }
 
 export interface Thinning<T> {
-  /** Whether what is longer than a stretch stays in any case. */
+  /** Whether to keep every item that is longer than a stretch. */
   readonly keepsLong: boolean;
-  /** Whether of two things the later stays; unless told, the first does. */
+  /** Returns whether to keep the later of two items. By default, the earlier one is kept. */
   readonly prefers?: (next: T, kept: T) => boolean;
 }
 
 interface Level {
-  /** Of the things, ascending by where they begin. */
+  /** The indexes of the items, in the order that the items begin. */
   readonly things: Int32Array;
   readonly begins: Float64Array;
-  /** For themselves, ascending. */
+  /** The ends of the items, sorted separately in ascending order. */
   readonly ends: Float64Array;
-  /** The latest end of each half, of each half of these, and so on, as a heap. */
+  /** A binary tree in heap order: the latest end of all items, of each half, of each quarter, and so on. */
   readonly latest: Float64Array;
 }
 
-/** More than are ever made. */
+/** The maximum number of levels, which is never reached. */
 const MOST_LEVELS = 20;
 const GROWTH = 4;
 
@@ -37,7 +37,7 @@ export class Levels<T> {
   readonly #places: readonly Place[];
   readonly #thinning: Thinning<T>;
   readonly #levels: Level[];
-  /** From one beginning to the next, in the mean. */
+  /** The mean distance between consecutive beginnings. */
   readonly #apart: number;
   #touched = 0;
 
@@ -51,22 +51,24 @@ export class Levels<T> {
     this.#levels = [this.#levelOf(Int32Array.from(things.keys()))];
   }
 
-  /** Makes one more level with each step, until the coarsest has no more things than `most`. */
+  /** Builds one more level per step, until the coarsest level has at most `most` items. */
   *making(most: number): Generator<void> {
     for (let depth = 0; depth < MOST_LEVELS && this.#level(depth).things.length > most; depth++) yield;
   }
 
-  /** How many things have been looked at so far. */
+  /** The number of items examined so far, for use in tests. */
   get touched(): number {
     return this.#touched;
   }
 
-  /** How many reach into the window. */
+  /** Returns the number of items that overlap the window. */
   count(from: number, to: number): number {
     return countIn(this.#levels[0] as Level, from, to);
   }
 
-  /** Those that reach into the window, in the order in which they were given; where there are more than `most`, samples of them. */
+  /**
+   * Returns the items that overlap the window, in their original order. Returns samples if there are more than `most`.
+   */
   between(from: number, to: number, most: number): T[] {
     let depth = 0;
     while (depth < MOST_LEVELS && countIn(this.#level(depth), from, to) > most) depth += 1;
@@ -103,7 +105,7 @@ export class Levels<T> {
   #coarser({ things }: Level, stretch: number): Level {
     const { keepsLong, prefers = () => false } = this.#thinning;
     const kept: number[] = [];
-    /** Of each lane: the last that stands for others. */
+    /** The last sample in each lane. */
     const last = new Map<number, { readonly stretch: number; readonly index: number }>();
     for (const thing of things) {
       this.#touched += 1;
@@ -122,7 +124,7 @@ export class Levels<T> {
 
   #levelOf(things: Int32Array): Level {
     const beginAt = (index: number): number => this.#beginOf(things[index] as number);
-    // Nearly always they ascend already.
+    // The items are nearly always already in order.
     if (things.some((_, index) => index > 0 && beginAt(index) < beginAt(index - 1)))
       things.sort((a, b) => this.#beginOf(a) - this.#beginOf(b) || a - b);
     const endOf = (thing: number): number => (this.#places[thing] as Place).end;
@@ -143,7 +145,7 @@ export class Levels<T> {
 const least = (a: number, b: number): number => Math.min(a, b);
 const greatest = (a: number, b: number): number => Math.max(a, b);
 
-/** All but those that begin behind the window, and those that end before it. */
+/** Returns the number of items that overlap the window: all items except those that begin after it or end before it. */
 function countIn({ begins, ends }: Level, from: number, to: number): number {
   return firstAfter(begins, to) - firstFrom(ends, from);
 }
@@ -154,7 +156,7 @@ export const firstAfter = (ascending: ArrayLike<number>, value: number): number 
 export const firstFrom = (ascending: ArrayLike<number>, value: number): number =>
   firstWhere(ascending, (each) => each >= value);
 
-/** The first of what ascends that is so, as are all behind it. */
+/** Returns the first index in an ascending list where the predicate is true. The predicate must be monotonic. */
 function firstWhere(ascending: ArrayLike<number>, isSo: (value: number) => boolean): number {
   let [low, high] = [0, ascending.length];
   while (low < high) {

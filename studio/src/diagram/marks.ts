@@ -1,4 +1,4 @@
-/** Marks on the life lines: what happened at one node alone. However many there are, no more are placed than can be told apart. */
+/** Places marks on the life lines for events at a single node, but only as many as can be distinguished. */
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
 import { deliveredId, nameOf } from "../../../src/trace/log.ts";
 import type { MarkKind } from "../../../src/trace/picture/marks.ts";
@@ -12,10 +12,10 @@ interface Happened {
   readonly lives: ReadonlyMap<NodeId, Pick<Life, "stretches">>;
 }
 
-/** How far marks stand apart that would cover each other. */
+/** The distance between a delivery and another mark that it is placed next to. */
 const BESIDE_PX = 9;
 const LEAST_APART_PX = 3;
-/** Where there would be more, marks stand further apart. */
+/** The maximum number of marks. If there are more, marks are placed further apart. */
 const MAX_MARKS = 400;
 const TURN_WEIGHT = 3;
 const KINDS: readonly MarkKind[] = [
@@ -56,8 +56,8 @@ function fewOf(marks: readonly Happening[], frame: Frame): PlacedMark[] {
 }
 
 /**
- * Of marks of one node and shape that would cover each other one stays, since they may come by the thousand: the first, but of
- * events the last of the weightiest, which says how things stand now.
+ * If several marks with the same node and shape would overlap, keeps one of them, because there may be thousands. Keeps
+ * the first one. For events, keeps the last of the most important ones, which shows the current state.
  */
 function uncovered(marks: readonly Happening[], frame: Frame, apartPx: number): Happening[] {
   const kept: Happening[] = [];
@@ -74,7 +74,7 @@ function uncovered(marks: readonly Happening[], frame: Frame, apartPx: number): 
   return kept;
 }
 
-/** A delivery stands beside a mark of the same moment, such as the command to send. */
+/** Moves a delivery next to another mark at the same moment, such as the command to send. */
 function beside(marks: readonly PlacedMark[]): PlacedMark[] {
   const last = new Map<NodeId, number>();
   return marks
@@ -100,7 +100,10 @@ function placeMark(mark: Happening, frame: Frame): PlacedMark {
   };
 }
 
-/** A mark says the same in every picture, of which there are ten in a second. */
+/**
+ * Returns the text of a mark. It is cached because it is the same in every picture, and ten pictures are drawn per
+ * second.
+ */
 function wordsOf(mark: Happening): Inscription {
   if (mark.inscription !== undefined) return mark.inscription;
   let known = words.get(mark);
@@ -117,7 +120,7 @@ function labelOf(kind: MarkKind, content: Tagged): string {
   return kind === "event" ? label(content) : nameOf(content).short;
 }
 
-/** Where a process began or ended. */
+/** Returns marks for the starts and ends of a process. */
 function turnsOf(node: NodeId, life: Pick<Life, "stretches"> | undefined, frame: Frame): PlacedMark[] {
   const stretches = life?.stretches() ?? [];
   const y = yOf(node, frame) ?? 0;

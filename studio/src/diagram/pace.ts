@@ -1,18 +1,18 @@
 /**
- * How often a picture is drawn anew while hands move it. One that is drawn in time for its frame may be drawn in each; one that
- * comes late is only moved and stretched for a while, so that few frames are late.
+ * Limits how often a picture is redrawn during a drag. If drawing is fast enough, the picture is redrawn in every
+ * frame. After a late frame, the picture is only moved and scaled for a while, so that few frames are late.
  */
 
-/** Frames come 60 times a second. */
+/** The maximum duration of a frame that is on time, at 60 frames per second. */
 const IN_TIME_MS = 20;
-/** For so many times as long as its frame took nothing is drawn. */
+/** After a late frame, drawing pauses for this multiple of the frame's duration. */
 const REST = 10;
 
 export class Pace {
   #drewAt: number | null = null;
   #restsUntil = Number.NEGATIVE_INFINITY;
 
-  /** To be told of each frame that begins while hands move. Whether the picture may be drawn in this one. */
+  /** Returns whether the picture may be drawn in this frame. Call it in every frame during a drag. */
   allows(now: number): boolean {
     if (this.#drewAt !== null) {
       const took = now - this.#drewAt;
@@ -22,7 +22,7 @@ export class Pace {
     return now >= this.#restsUntil;
   }
 
-  /** It is drawn in the frame that began then. */
+  /** Records a drawing. Call it in the frame that draws the picture, with the start time of the frame. */
   drew(now: number): void {
     this.#drewAt = now;
   }

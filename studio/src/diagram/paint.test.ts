@@ -4,7 +4,7 @@ import { paintThings, paintWords, VEIL } from "./paint.ts";
 import type { Picture } from "./picture.ts";
 import type { Surface } from "./surface.ts";
 
-/** Words at the middle of an arrow that begins before the cursor, at 100, and ends after it; before it; and after it. */
+/** Labels in the middle of three arrows: one spans the cursor at 100, one is before it, one is after it. */
 const letters = [
   { text: "under way", x: 150, of: 90 },
   { text: "arrived", x: 70, of: 40 },
@@ -18,12 +18,12 @@ function wordsUnder(veil: number): string[] {
   return shown;
 }
 
-test("words of what is still to come are not there; where all of it is hidden, neither are those beside an arrow's hidden part", () => {
+test("omits labels after the cursor; with an opaque veil, also those at the hidden part of an arrow", () => {
   expect(wordsUnder(VEIL)).toEqual(["under way", "arrived"]);
   expect(wordsUnder(1)).toEqual(["arrived"]);
 });
 
-/** Times at the axis of a window 400 wide, of which what comes after the cursor, at 200, is under a veil. */
+/** Times on the axis of a window 400 wide, with a veil after the cursor at 200. */
 function timesUnder(veil: number): string[] {
   const shown: string[] = [];
   const surface = { words: (text: string) => void shown.push(text), lines: () => {} } as unknown as Surface;
@@ -45,7 +45,7 @@ function timesUnder(veil: number): string[] {
   return shown;
 }
 
-test("no time at the axis is cut by the edge, or by a veil that hides all", () => {
+test("cuts off no time on the axis, neither at the edge nor at an opaque veil", () => {
   expect(timesUnder(VEIL)).toEqual(["100 мс", "195 мс", "300 мс"]);
   expect(timesUnder(1)).toEqual(["100 мс"]);
 });

@@ -1,4 +1,4 @@
-/** Draws a picture on a surface: the ground, what lasts, messages, marks and words, in this order. */
+/** Draws a picture on a surface: the ground, lasting states, messages, marks and text, in that order. */
 import type { Ink } from "../../../src/trace/diagram/ink.ts";
 import { textWidth } from "../../../src/trace/picture/boxes.ts";
 import { type MarkKind, markPaths } from "../../../src/trace/picture/marks.ts";
@@ -14,9 +14,9 @@ import { TRACK_PX } from "./tracks.ts";
 export interface Paint {
   readonly theme: Theme;
   inkOf(name: string): Ink;
-  /** What comes after this x has not happened yet. */
+  /** The x coordinate of the present. Everything after it has not happened yet. */
   readonly until?: number;
-  /** How much of it is hidden, 1 for all; mostly unless said. */
+  /** The opacity of the veil. At 1, everything after `until` is hidden. Default: `VEIL`. */
   readonly veil?: number;
 }
 
@@ -30,10 +30,9 @@ export function paint(surface: Surface, picture: Picture, how: Paint): void {
   paintWords(surface, picture, how);
 }
 
-/** How much is hidden of what has not happened yet. */
 export const VEIL = 0.84;
 
-/** All that lies below the veil. */
+/** Paints everything below the veil. */
 export function paintThings(
   surface: Surface,
   picture: Picture,
@@ -47,7 +46,7 @@ export function paintThings(
   for (const mark of picture.marks) paintMark(surface, mark.shape, mark.x, mark.y, theme);
 }
 
-/** The words of what has happened, which lie above it; beside what is wholly hidden, where an arrow ends, none. */
+/** Paints the labels of past items above the veil. If the veil is opaque, arrows that end later have no label. */
 export function paintWords(
   surface: Surface,
   { letters }: Pick<Picture, "letters">,
@@ -59,7 +58,10 @@ export function paintWords(
 
 const TICK_PX = 12;
 
-/** @param hiddenFrom no time is written that reaches beyond this x, where all is hidden */
+/**
+ * Paints the rows and the axis.
+ * @param hiddenFrom the x coordinate beyond which everything is hidden; times that extend beyond it are omitted
+ */
 function paintGround(
   surface: Surface,
   { frame, axis, height, spans, breaks }: Picture,
@@ -87,7 +89,9 @@ function paintGround(
   for (const span of spans) paintSpan(surface, span, bottom, theme);
 }
 
-/** Told apart by their upper edge as well: cut links have a line, loss has dashes, delay has dots. */
+/**
+ * The styles of faults. The upper edges differ as well: a solid line for cut links, dashes for loss, dots for delay.
+ */
 const FAULTS: Readonly<
   Record<FaultKind, { readonly colour: string; readonly opacity: number; readonly dash?: string }>
 > = {
@@ -105,7 +109,7 @@ function paintSpan(surface: Surface, { kind, x1, x2, y, text }: PlacedSpan, bott
     surface.words(text, x1 + 5, y + 13, { colour: theme(colour), px: 12.5, family: "serif", italic: true });
 }
 
-/** How much of its colour. */
+/** The opacity of each kind of state. */
 const STATE_OPACITIES: Readonly<Record<PlacedState["kind"], number>> = {
   inside: 0.62,
   waiting: 0.34,
@@ -117,7 +121,7 @@ const STATE_OPACITIES: Readonly<Record<PlacedState["kind"], number>> = {
   changing: 0.34,
 };
 
-/** What says by itself that it is there has no edge below. */
+/** States without a lower edge. */
 const EDGELESS: ReadonlySet<PlacedState["kind"]> = new Set(["electing", "preparing", "view"]);
 
 function paintState(
@@ -128,7 +132,7 @@ function paintState(
   const colour = STATE_COLOURS[kind];
   const [top, width] = [y - STATE_PX / 2, Math.max(x2 - x1, 2)];
   surface.box(x1, top, width, STATE_PX, { fill: theme(colour), opacity: STATE_OPACITIES[kind] });
-  // By its edges as well as by its colour: inside is closed, waiting is open above.
+  // Edges differ as well as colors: inside has a closed edge, and waiting is open at the top.
   const edge = { fill: theme(colour) };
   if (kind === "view") surface.box(x1, top, 2, STATE_PX, edge);
   if (!EDGELESS.has(kind)) surface.box(x1, top + STATE_PX - 1.4, width, 1.4, edge);
@@ -177,7 +181,10 @@ function paintArrows(surface: Surface, picture: Picture, inkOf: Paint["inkOf"], 
   for (const arrow of arrows) paintArrow(surface, arrow, inkOf(arrow.message.name.full), theme, isCasing);
 }
 
-/** @param isCased with a ground of its own, so that crossings can be followed */
+/**
+ * Paints an arrow.
+ * @param isCased whether the arrow has an outline in the background color, so that crossing arrows can be followed
+ */
 function paintArrow(surface: Surface, arrow: Arrow, ink: Ink, theme: Theme, isCased = true): void {
   const { start, end, fate } = arrow;
   const colour = theme(`--ink-${ink.slot}`);
@@ -196,7 +203,7 @@ function paintArrow(surface: Surface, arrow: Arrow, ink: Ink, theme: Theme, isCa
   else surface.shape(ink.head.path, { fill: colour, ...place });
 }
 
-/** The denser, the fainter: what is too much to be read is a tint, not a wall. */
+/** Paints samples that represent many messages, fainter in dense regions. */
 function paintCrowd(surface: Surface, { arrows, crowd }: Picture, inkOf: Paint["inkOf"], theme: Theme): void {
   const byInk = new Map<number, number[]>();
   for (const { start, end, message } of arrows) {
@@ -243,7 +250,7 @@ function paintLetter(surface: Surface, { text, x, y, radians, style, colour }: L
     halo: theme("--sheet"),
     ...STYLES[style],
   } as const;
-  // Names of messages stand around their middle, all others begin at their place.
+  // The names of messages are centered. All other text begins at its position.
   if (style === "arrow") {
     const [down, across] = [Math.cos(radians) * 3.6, -Math.sin(radians) * 3.6];
     surface.words(text, x + across, y + down, { ...look, anchor: "middle", radians });

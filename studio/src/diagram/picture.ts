@@ -1,4 +1,4 @@
-/** What the diagram is made from, and what it is as geometry: plain data that layout, painting, hit-testing and tests share. */
+/** The diagram's input and geometry, as plain data for layout, painting, hit testing and tests. */
 import type { NetworkPeriod } from "../../../src/cluster/feed.ts";
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
 import type { MessageId } from "../../../src/trace/entry.ts";
@@ -12,7 +12,7 @@ import type { NetworkWords, PlacedSpan } from "./spans.ts";
 import type { PlacedState, StateSpan } from "./states.ts";
 import type { PlacedTrack } from "./tracks.ts";
 
-/** A message with both its ends, as far as they are known. */
+/** A message with both of its ends, if they are known. */
 export interface Message {
   readonly id: MessageId;
   readonly name: Name;
@@ -22,13 +22,13 @@ export interface Message {
   readonly sentAt: number | null;
   readonly receivedAt: number | null;
   readonly loss: { readonly at: number; readonly node: NodeId } | null;
-  /** What is written along its arrow; its name unless told. */
+  /** The label on its arrow. Default: its name. */
   readonly label?: string;
 }
 
 export interface History<M extends Message = Message> {
   readonly messages: readonly M[];
-  /** Where these are samples: how many there are. */
+  /** The total number of messages, if `messages` are only samples. */
   readonly messageCount?: number;
   readonly marks: readonly Happening[];
   readonly lives: ReadonlyMap<
@@ -36,15 +36,15 @@ export interface History<M extends Message = Message> {
     Pick<Life, "stretches"> & { readonly holdBack: Pick<Life["holdBack"], "tracks"> }
   >;
   readonly networks: readonly (NetworkPeriod | NetworkWords)[];
-  /** What nodes were in for some time: the critical section, a term of leadership. */
+  /** Lasting states of the nodes, such as being in the critical section or serving a term of leadership. */
   readonly states?: readonly StateSpan[];
-  /** What is written on the axis, and where it is broken since nothing happens; unless told, times are. */
+  /** The ticks on the axis, and the breaks where no events happen. By default, the ticks show times. */
   readonly axis?: Pick<Axis, "ticks"> & { readonly breaks: readonly number[] };
 }
 
-/** A history that knows what of it a window of its axis shows, so that nobody has to look through all of it. */
+/** A history that can select the items in a window itself, without scanning all of them. */
 export interface Windowed<M extends Message = Message> {
-  /** What reaches into the window; of more than can be told apart, samples. */
+  /** Returns everything that overlaps the window. Returns samples if there are more items than can be distinguished. */
   between(from: number, to: number): History<M>;
 }
 
@@ -53,7 +53,10 @@ export interface Point {
   readonly y: number;
 }
 
-/** `received`: both ends known. `lost`: ends in a cross. `flying`: no end known yet. `arriving`: no beginning known. */
+/**
+ * `received`: both ends are known. `lost`: the arrow ends in a cross. `flying`: the receiving end is not known yet.
+ * `arriving`: the sending end is not known.
+ */
 export type Fate = "received" | "lost" | "flying" | "arriving";
 
 export interface Arrow<M extends Message = Message> {
@@ -70,7 +73,7 @@ export interface LifeLine {
   readonly x2: number;
   readonly condition: Condition;
   readonly leads: boolean;
-  /** The role in words, where there is room for it; null elsewhere. */
+  /** The role as text, if there is space for it. Otherwise null. */
   readonly role: string | null;
 }
 
@@ -78,7 +81,7 @@ export interface Picture<M extends Message = Message> {
   readonly frame: Frame;
   readonly lines: readonly LifeLine[];
   readonly arrows: readonly Arrow<M>[];
-  /** Where there are more messages than can be told apart: `arrows` are then samples of them. */
+  /** Set if there are more messages than can be distinguished. In that case, `arrows` contains samples. */
   readonly crowd: Crowd | null;
   readonly marks: readonly PlacedMark[];
   readonly tracks: readonly PlacedTrack[];
@@ -87,12 +90,12 @@ export interface Picture<M extends Message = Message> {
   readonly letters: readonly Letter[];
   readonly clocks: readonly ClockLabel[];
   readonly axis: Axis;
-  /** In pixels. */
+  /** The positions of the breaks, in pixels. */
   readonly breaks: readonly number[];
   readonly height: number;
 }
 
-/** Something that happened at one node alone. Starts and crashes may stand in its life instead. */
+/** An event at a single node. Starts and crashes may be part of the node's life instead. */
 export interface Happening {
   readonly key: number;
   readonly at: number;
@@ -100,15 +103,15 @@ export interface Happening {
   readonly kind: MarkKind;
   readonly name: Name;
   readonly content: Tagged | null;
-  /** What is written beside it; unless told, it is made from name and content. */
+  /** The label. Default: derived from the name and content. */
   readonly inscription?: Inscription;
-  /** So many pixels right of its place, beside other marks of the same step. */
+  /** The offset to the right, in pixels, if there are other marks for the same step. */
   readonly nudge?: number;
 }
 
 export interface Inscription {
   readonly label: string;
-  /** The weightier takes the room for labels. */
+  /** The priority of the label. Labels with a higher weight are placed first. */
   readonly weight: number;
 }
 
@@ -124,7 +127,7 @@ export interface PlacedMark extends Inscription {
 
 export interface Crowd {
   readonly count: number;
-  /** Places in the list of messages. */
+  /** Indexes into the list of messages. */
   readonly samples: readonly number[];
 }
 
@@ -135,7 +138,9 @@ export interface ClockLabel {
   readonly text: string;
 }
 
-/** What is written at one end of a message: a key of its step, and the clock there. Null where nothing is known. */
+/**
+ * The text at one end of a message: a key that identifies the step, and the step's clock. Null if the clock is unknown.
+ */
 export type ClockOf = (
   message: Message,
   end: "sent" | "received",
@@ -147,22 +152,22 @@ export interface Burst<M extends Message = Message> {
   readonly messages: readonly M[];
 }
 
-/** What of the history is shown, and how. */
+/** Which part of the history to show, and how. */
 export interface Showing {
-  /** Full names of messages that are not shown. */
+  /** The full names of hidden message types. */
   readonly hidden?: ReadonlySet<string>;
-  /** The vector clocks of steps; absent while they are not shown. */
+  /** Returns the vector clocks of steps. Absent if they are not shown. */
   readonly clockOf?: ClockOf;
-  /** The ink of a message, as a colour of the page by name. */
+  /** Returns the ink of a message, as the name of one of the page's colors. */
   readonly inkOf?: (name: string) => string;
 }
 
-/** When a message is first heard of. */
+/** Returns the time of a message's first known end. */
 export function momentOf({ sentAt, receivedAt }: Message): number {
   return sentAt ?? receivedAt ?? 0;
 }
 
-/** When a message is last heard of. */
+/** Returns the time of a message's last known end. */
 export function endOf(message: Message): number {
   return Math.max(momentOf(message), message.receivedAt ?? message.loss?.at ?? 0);
 }
@@ -172,7 +177,7 @@ export const AXIS_PX = 34;
 const MARK_PX = 9;
 const ARROW_PX = 6;
 
-/** What lies under the pointer: a mark, else the nearest arrow. */
+/** Returns the item under the pointer: a mark if there is one, otherwise the nearest arrow. */
 export function hit<M extends Message>({ marks, arrows }: Picture<M>, at: Point): Arrow<M> | PlacedMark | null {
   let [best, least] = [null as Arrow<M> | PlacedMark | null, Number.POSITIVE_INFINITY];
   for (const mark of marks) {

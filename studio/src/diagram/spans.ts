@@ -1,9 +1,9 @@
-/** Spans of time in which something was wrong with the network: it was split, lost messages or delayed them. Each fault is one. */
+/** Places the periods of network faults (cuts, losses and delays). Each fault becomes one span. */
 import type { NetworkPeriod } from "../../../src/cluster/feed.ts";
 import { networkInWords } from "../history/network-news.ts";
 import { type Frame, xOf } from "./frame.ts";
 
-/** `cut`: links through which nothing passes; `loss`: messages are dropped, or come twice; `delay`: they come late. */
+/** `cut`: no messages pass the link. `loss`: messages are dropped or duplicated. `delay`: messages are delayed. */
 export type FaultKind = "cut" | "loss" | "delay";
 
 export interface PlacedSpan {
@@ -11,25 +11,25 @@ export interface PlacedSpan {
   readonly kind: FaultKind;
   readonly x1: number;
   readonly x2: number;
-  /** Of its upper edge: faults at the same time lie below each other. */
+  /** The upper edge. Concurrent faults are stacked. */
   readonly y: number;
-  /** As much of the title as has room. */
+  /** As much of the title as fits. */
   readonly text: string;
   readonly title: string;
 }
 
 export const LANE_PX = 15;
-/** What else there is at the same time is told in the lowest lane only. */
+/** The maximum number of lanes. Any further concurrent faults share the lowest lane. */
 const MOST_LANES = 3;
 
-/** Of the room above the first row, where a span begins, and how much of it there is at least. */
+/** The distance between a span and the first row, and the minimum space above it. */
 const [BELOW_TOP_PX, LEAST_TOP_PX] = [4, 14];
 /** The mean width of a letter. */
 const CHARACTER_PX = 6.4;
 const PADDING_PX = 10;
 const LEAST_CHARACTERS = 4;
 
-/** From a place of the axis on the network was like that; without words nothing is wrong with it. */
+/** The condition of the network from a position on the axis onward. Empty words: no faults. */
 export interface NetworkWords {
   readonly since: number;
   readonly words: string;
@@ -47,7 +47,7 @@ interface Fault {
 export function placeSpans(networks: Networks, frame: Frame): PlacedSpan[] {
   const faults = faultsIn(networks, frame.nodes);
   const lanes = Math.max(0, ...faults.map(({ lane }) => lane));
-  // As many as have room stand above where a single one does.
+  // Use as many lanes as fit, stacking upward from the position of a single lane.
   const first = frame.top - BELOW_TOP_PX - LANE_PX * Math.min(lanes, Math.floor((frame.top - LEAST_TOP_PX) / LANE_PX));
   return faults.flatMap(({ title, since, until, lane }): PlacedSpan[] => {
     const [x1, x2] = [Math.max(0, xOf(since, frame)), Math.min(frame.width, xOf(until, frame))];
@@ -57,11 +57,11 @@ export function placeSpans(networks: Networks, frame: Frame): PlacedSpan[] {
   });
 }
 
-/** How many faults there are at the same time, at most. */
+/** Returns the maximum number of concurrent faults. */
 export const lanesOf = (networks: Networks, nodes: Frame["nodes"]): number =>
   Math.max(0, ...faultsIn(networks, nodes).map(({ lane }) => lane + 1));
 
-/** Each as long as it lasts, whatever else comes and goes meanwhile. */
+/** Returns one span per fault, regardless of other faults. */
 function faultsIn(networks: Networks, nodes: Frame["nodes"]): readonly Fault[] {
   const all: Fault[] = [];
   let going: Fault[] = [];
@@ -87,7 +87,6 @@ function kindOf(title: string): FaultKind {
   return /of delay$/.test(title) ? "delay" : "cut";
 }
 
-/** As much of a fault as has room. */
 function fitting(title: string, width: number): string {
   const room = Math.floor((width - PADDING_PX) / CHARACTER_PX);
   if (title.length <= room) return title;

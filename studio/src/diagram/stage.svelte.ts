@@ -1,6 +1,6 @@
 /**
- * Keeps the picture up to date at little cost. The picture is laid out anew only when something changed; between that,
- * it is merely shifted. What stands still in it keeps its coordinates, so nothing of it has to be touched.
+ * Keeps the picture up to date at low cost. It is laid out again only after a change. Between changes it is only
+ * shifted: all coordinates stay the same, so no element has to be updated.
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Chronicle, Message } from "../history/chronicle.ts";
@@ -12,9 +12,11 @@ import type { Viewport } from "./viewport.svelte.ts";
 import type { Window } from "./window.ts";
 
 const LAYOUT_MS = 120;
-/** Laying out, and bringing the elements up to date, takes no more than this part of the time; painting them takes as much again. */
+/**
+ * The maximum fraction of time spent on layout and on updating elements. Painting takes about the same amount again.
+ */
 const LAYOUT_SHARE = 0.05;
-/** Even without news the present moves on. */
+/** The interval between updates without new entries. These are needed because the present advances. */
 const IDLE_MS = 1_000;
 
 export interface Rows {
@@ -23,16 +25,16 @@ export interface Rows {
   readonly top: number;
 }
 
-/** What of the chronicle is shown, and how: the same object as long as that is the same. */
+/** Which part of the chronicle is shown, and how. The object stays the same as long as its contents do. */
 export interface Shown {
   history(chronicle: Chronicle): History<Message>;
   readonly showing: Showing;
 }
 
-/** How the picture lies under the window, in pixels. */
+/** How the picture is positioned under the window, in pixels. */
 export interface Shift {
   readonly left: number;
-  /** Where the present is. */
+  /** The x coordinate of the present. */
   readonly present: number;
   readonly msPerPx: number;
 }
@@ -45,12 +47,15 @@ export class Stage {
   #drawnRevision = -1;
   #shown: Shown | null = null;
 
-  /** How wide the picture is under a window of `width` pixels. */
+  /** Returns the width of the picture under a window of `width` pixels. */
   static widthUnder(width: number): number {
     return Math.round(width * (1 + AHEAD));
   }
 
-  /** To be called once per frame of the browser, with the moment when that began. Null while there is nothing to show. */
+  /**
+   * Updates the picture. Returns its shift, or null if there is nothing to show. Call this once per browser frame, with
+   * the frame's start time.
+   */
   update(studio: Studio, viewport: Viewport, rows: Rows, width: number, begin: number, shown: Shown): Shift | null {
     if (studio.chronicle === null || width === 0) return null;
     const now = studio.now();
@@ -62,14 +67,14 @@ export class Stage {
     if (isTurn) viewport.axis?.update(studio.chronicle);
     const window = viewport.window(now);
     const wanted = this.#frameFor(window, viewport, rows, width);
-    // Hands that move the diagram wait for nobody.
+    // Drags are never delayed.
     if (picture === null || isTurn || wanted !== picture.frame || shown !== this.#shown) {
       const began = performance.now();
       picture = layOut(shown.history(studio.chronicle), wanted, shown.showing);
       this.picture = picture;
       this.#shown = shown;
       this.#laidOutAt = performance.now();
-      // The elements are brought up to date in a microtask that waits already: this one comes after it.
+      // Measure after the microtask that updates the elements, which is already queued.
       queueMicrotask(() => {
         this.#tookMs = performance.now() - began;
       });
@@ -83,7 +88,7 @@ export class Stage {
     };
   }
 
-  /** The frame that is there, as long as it will do. */
+  /** Returns the current frame as long as it covers the window. Otherwise, returns a new one. */
   #frameFor(window: Window, { origin, following, axis }: Viewport, rows: Rows, width: number): Frame {
     const frame = this.picture?.frame;
     const wide = Stage.widthUnder(width);

@@ -1,4 +1,7 @@
-/** What a node is in for some time, as a band along its life line: the critical section, waiting for it, a term of leadership. */
+/**
+ * Places a node's lasting states as bands along its life line, such as waiting, being in the critical section, or
+ * serving a term of leadership.
+ */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Span } from "../../../src/protocols/presentation.ts";
 import { type Frame, xOf, yOf } from "./frame.ts";
@@ -13,13 +16,13 @@ export interface PlacedState extends Span {
   readonly key: string;
   readonly x1: number;
   readonly x2: number;
-  /** Of the life line. */
+  /** The y coordinate of the life line. */
   readonly y: number;
-  /** Whether its beginning is in the frame. */
+  /** Whether the state begins within the frame. */
   readonly beginsHere: boolean;
 }
 
-/** What a kind is called; `words` say more where there are any. */
+/** The name of each kind of state. `words` adds details. */
 export const STATE_NAMES: Readonly<Record<Span["kind"], string>> = {
   inside: "inside",
   waiting: "waits",
@@ -31,13 +34,13 @@ export const STATE_NAMES: Readonly<Record<Span["kind"], string>> = {
   changing: "changes views",
 };
 
-/** What stands at its beginning. */
+/** Returns the text shown where a state begins. */
 export function stateText({ kind, words }: Span): string {
   if (words === "") return STATE_NAMES[kind];
   return kind === "electing" || kind === "view" ? words : `${STATE_NAMES[kind]}, ${words}`;
 }
 
-/** Names of the page's colours. */
+/** The name of the page color for each kind of state. */
 export const STATE_COLOURS: Readonly<Record<Span["kind"], string>> = {
   inside: "--delivered",
   waiting: "--gold",
@@ -51,7 +54,7 @@ export const STATE_COLOURS: Readonly<Record<Span["kind"], string>> = {
 
 export const STATE_PX = 13;
 
-/** Neighbours that cannot be told apart are one. */
+/** The minimum width of a state. Neighboring states that are narrower are merged. */
 const LEAST_PX = 1;
 
 export function placeStates(states: readonly StateSpan[], frame: Frame): PlacedState[] {

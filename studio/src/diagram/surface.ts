@@ -1,13 +1,16 @@
-/** What a picture is drawn on: a canvas for the screen, SVG for a file. Both take the same path words. */
+/**
+ * The targets that a drawing can be painted on: a canvas for the screen, and SVG for files. Both accept the same path
+ * data.
+ */
 
 export interface Stroke {
   readonly colour: string;
   readonly width: number;
-  /** An SVG dash array; empty for a solid line. */
+  /** An SVG dash array. Empty for a solid line. */
   readonly dash?: string;
 }
 
-/** How a shape is filled and stroked, where it stands, and which way it points. */
+/** The fill, stroke, position and rotation of a shape. */
 export interface Manner {
   readonly fill?: string;
   readonly stroke?: Stroke;
@@ -26,17 +29,17 @@ export interface Lettering {
   readonly anchor?: "start" | "middle" | "end";
   readonly radians?: number;
   readonly opacity?: number;
-  /** The colour around the letters that keeps them apart from what lies below. */
+  /** The color of an outline that separates the letters from the drawing below them. */
   readonly halo?: string;
 }
 
 export interface Surface {
-  /** @param path SVG path words around the origin, which `manner` places */
+  /** Draws a shape. @param path SVG path data relative to the origin, which is placed according to `manner` */
   shape(path: string, manner: Manner): void;
-  /** @param ends x and y of each line's beginning and end, in turn */
+  /** Draws lines. @param ends for each line, the x and y of its start and the x and y of its end */
   lines(ends: readonly number[], manner: Pick<Manner, "stroke" | "opacity">): void;
   box(x: number, y: number, width: number, height: number, manner: Manner): void;
-  /** Words on their baseline. */
+  /** Draws text. `y` is its baseline. */
   words(text: string, x: number, y: number, lettering: Lettering): void;
 }
 
@@ -49,7 +52,7 @@ const fontOf = ({ px, family, weight = 400, italic = false }: Lettering): string
   `${italic ? "italic " : ""}${weight} ${px}px ${FONTS[family]}`;
 
 const HALO_PX = 3.5;
-/** Shapes such as arrowheads come again and again. */
+/** A cache of paths, because shapes such as arrowheads are used often. */
 const paths = new Map<string, Path2D>();
 const MAX_PATHS = 500;
 
@@ -121,7 +124,7 @@ export class ScreenSurface implements Surface {
     context.fillText(text, 0, 0);
   }
 
-  /** A context takes long to understand a font, even the one that it has. */
+  /** Sets the font only if it differs, because setting a font is slow even if it does not change. */
   #write(font: string): void {
     if (font === this.#font) return;
     this.#context.font = font;
@@ -142,7 +145,10 @@ export class ScreenSurface implements Surface {
   }
 }
 
-/** @param comesAgain as it stands around the origin */
+/**
+ * Returns the path for path data. @param comesAgain whether to cache the path because the shape is drawn around the
+ * origin
+ */
 function pathOf(words: string, comesAgain: boolean): Path2D {
   const known = paths.get(words);
   if (known !== undefined) return known;
@@ -151,7 +157,6 @@ function pathOf(words: string, comesAgain: boolean): Path2D {
   return path;
 }
 
-/** Collects the same drawing as SVG elements. */
 export class SvgSurface implements Surface {
   readonly #elements: string[] = [];
 
@@ -185,7 +190,7 @@ export class SvgSurface implements Surface {
     this.#elements.push(`<text ${look.join(" ")}>${escaped(text)}</text>`);
   }
 
-  /** What `draw` draws stands in a window of its own, and nothing of it beside that. */
+  /** Calls `draw` with a clipping area, so that nothing is drawn outside of it. */
   inside(
     { x, y, width, height, opacity }: { x: number; y: number; width: number; height: number; opacity: number },
     draw: () => void,
@@ -196,7 +201,7 @@ export class SvgSurface implements Surface {
     this.#elements.push("</svg></g>");
   }
 
-  /** A whole document of that size, on a ground of that colour. */
+  /** Returns a complete SVG document with this size and background color. */
   document(width: number, height: number, ground: string, title: string): string {
     return [
       `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,

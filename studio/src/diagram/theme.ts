@@ -1,8 +1,8 @@
-/** The colours of the page in the theme of the moment, as a canvas needs them. */
+/** The page's colors in the current theme, in the form that a canvas needs. */
 
 export type Theme = (name: string) => string;
 
-/** @param element where the page's style holds */
+/** Reads the current theme. @param element an element that the page's style applies to */
 export function themeOf(element: HTMLElement): Theme {
   const known = new Map<string, string>();
   return (name) => {
@@ -17,7 +17,7 @@ export function themeOf(element: HTMLElement): Theme {
   };
 }
 
-/** Calls back when the theme changes; returns what ends that. */
+/** Calls `changed` whenever the theme changes. Returns a function that stops this. */
 export function onTheme(changed: () => void): () => void {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const observer = new MutationObserver(changed);

@@ -1,26 +1,25 @@
-/** What the nodes hold back, placed below their life lines from reception to delivery. */
+/** Places a node's held-back messages below its life line, from their receipt to their delivery. */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Track } from "../../../src/trace/diagram/diagram.ts";
 import type { Life } from "../history/life.ts";
 import { durationText } from "./axis.ts";
 import { type Frame, xOf, yOf } from "./frame.ts";
 
-/** A message that is held back, or how many more are. */
+/** One held-back message, or the number of additional ones. */
 export interface PlacedTrack {
   readonly key: string;
   readonly node: NodeId;
   readonly x1: number;
   readonly x2: number;
-  /** Of its upper edge. */
+  /** The upper edge. */
   readonly y: number;
-  /** Of the life line. */
+  /** The y coordinate of the life line. */
   readonly lifeY: number;
-  /** Where it hangs from the life line, as far as it begins and ends in this frame. */
+  /** The x coordinates of its ends at the life line, if they are in the frame. */
   readonly ends: readonly number[];
-  /** Empty where it has no room. */
+  /** The label. Empty if it does not fit. */
   readonly text: string;
   readonly isSurplus: boolean;
-  /** In words. */
   readonly title: string;
 }
 
@@ -28,9 +27,9 @@ export const TRACK_PX = 8;
 const PITCH_PX = 9.5;
 const BELOW_LINE_PX = 5;
 const CHARACTER_PX = 5.4;
-/** More make scrolling rough: the latest are drawn. */
+/** The maximum number of tracks. More would make scrolling slow, so only the latest ones are drawn. */
 const MAX_TRACKS = 400;
-/** Nobody sees what is narrower. */
+/** The minimum width of a visible track. */
 const LEAST_PX = 1;
 
 type Lives = ReadonlyMap<NodeId, { readonly holdBack: Pick<Life["holdBack"], "tracks"> }>;

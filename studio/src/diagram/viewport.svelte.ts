@@ -1,40 +1,38 @@
-/** Which window of time the diagram shows now: following the present, held still, or on its way to another window. */
+/** The current window of the diagram: following the present, paused, or moving to another window. */
 import type { Chronicle } from "../history/chronicle.ts";
 import { EVENT, EventAxis } from "./event-axis.ts";
 import { followingWindow, framing, LONGEST_MS, PRESENT, panned, type Window, within, zoomed } from "./window.ts";
 
-/** Following the present more closely than this shows nothing but flicker. */
+/** The shortest span that can follow the present. At a closer zoom, the view would only flicker. */
 const SHORTEST_FOLLOWED_MS = 1_000;
 
-/** So many events are seen of a page that was just opened. */
+/** The number of events shown when the page is opened. */
 const FIRST_EVENTS = 60;
 
-/** Its windows lie on an axis: that of events, or time. What it is told are moments. */
+/** A window on an axis that shows events or time. Parameters are moments. */
 export class Viewport {
-  /** Null while the axis is time itself. */
+  /** The axis of events. Null if the axis is time itself. */
   axis = $state.raw<EventAxis | null>(new EventAxis());
   following = $state(true);
-  /** Whether vector clocks are shown, while the view is paused. */
+  /** Whether to show vector clocks while the view is paused. */
   showsClocks = $state(false);
-  /** On the axis. */
+  /** The span of the window on the axis. */
   spanMs = $state((FIRST_EVENTS * EVENT) / PRESENT);
-  /** What short distances are counted from: the beginning of what was framed. */
+  /** The moment that short distances are measured from: the beginning of the framed range. */
   origin = $state<number | null>(null);
 
-  /** Where it is held; of no meaning while it follows. */
+  /** The position where the view was paused. Not used while following the present. */
   #pausedFrom = 0;
 
-  /** Where a moment stands on the axis. */
   placeOf(at: number): number {
     return this.axis === null ? at : this.axis.placeOf(at);
   }
 
-  /** The moment at a place of the axis. */
   timeOf(place: number): number {
     return this.axis === null ? place : this.axis.timeOf(place);
   }
 
-  /** Events or time, the present at its edge. */
+  /** Switches between the event axis and the time axis, with the present at the edge. */
   toggleAxis(chronicle: Chronicle | null): void {
     this.axis = this.axis === null ? new EventAxis() : null;
     if (chronicle !== null) this.axis?.update(chronicle);
@@ -43,14 +41,14 @@ export class Viewport {
     this.spanMs = this.axis === null ? LONGEST_MS : (FIRST_EVENTS * EVENT) / PRESENT;
   }
 
-  /** The window on the axis at the moment `now` of the server's clock. */
+  /** Returns the window on the axis at the moment `now` of the server's clock. */
   window(now: number): Window {
     return this.following
       ? followingWindow(this.placeOf(now), this.spanMs)
       : { from: this.#pausedFrom, spanMs: this.spanMs };
   }
 
-  /** The earliest moment that must be kept; none while it follows. */
+  /** The earliest moment that must be kept. Infinity while following the present. */
   get studiedFrom(): number {
     return this.following ? Infinity : this.timeOf(this.#pausedFrom);
   }
@@ -61,7 +59,7 @@ export class Viewport {
     this.origin = null;
   }
 
-  /** Back to the present, with the zoom that there is unless it is too close for that. */
+  /** Follows the present again, keeping the current zoom unless it is too close. */
   followAgain(): void {
     this.follow(this.axis === null && this.spanMs < SHORTEST_FOLLOWED_MS ? LONGEST_MS : this.spanMs);
   }
@@ -75,13 +73,13 @@ export class Viewport {
     this.#rest(this.window(now));
   }
 
-  /** Shows what lies between two moments, with a margin. */
+  /** Shows the range between two moments, with a margin on both sides. */
   frame(from: number, to: number): void {
     this.#rest(framing(this.placeOf(from), this.placeOf(to)));
     this.origin = from;
   }
 
-  /** Following goes on while zooming, at the present edge. */
+  /** Zooms. While following the present, the present stays at the edge. */
   zoom(factor: number, at: number | null, begin: number, now: number): void {
     const window = this.window(now);
     if (this.following) this.spanMs = zoomed(window, this.placeOf(now), factor).spanMs;

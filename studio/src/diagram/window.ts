@@ -1,21 +1,27 @@
-/** The stretch of time that the diagram shows, and how zooming and panning change it. Times and spans in milliseconds. */
+/**
+ * The time range that the diagram shows, and how it changes with zooming and panning. Times and spans are in
+ * milliseconds.
+ */
 
 export interface Window {
   readonly from: number;
   readonly spanMs: number;
 }
 
-/** Where the present stands while the diagram follows it: right of it is room for the latest labels. */
+/**
+ * The position of the present while the diagram follows it, as a fraction of the width. The space to the right is for
+ * the latest labels.
+ */
 export const PRESENT = 0.93;
 
 export const SHORTEST_MS = 0.5;
-/** A minute up to the present. */
+/** The longest span: one minute up to the present. */
 export const LONGEST_MS = 60_000 / PRESENT;
 
-/** Room left and right of what was framed, as a share of it. */
+/** The margin to the left and right of a framed range, as a fraction of the range. */
 const MARGIN = 0.12;
 
-/** Zooms by `factor` (below 1: closer) so that `at` stays where it is on the screen. */
+/** Zooms by `factor` so that `at` keeps its position on the screen. A factor below 1 zooms in. */
 export function zoomed(window: Window, at: number, factor: number): Window {
   const spanMs = clamp(window.spanMs * factor, SHORTEST_MS, LONGEST_MS);
   const share = (at - window.from) / window.spanMs;
@@ -26,18 +32,18 @@ export function panned(window: Window, byMs: number): Window {
   return { ...window, from: window.from + byMs };
 }
 
-/** The window that shows everything from `from` to `to` with a margin. */
+/** Returns a window that shows everything from `from` to `to`, with a margin. */
 export function framing(from: number, to: number): Window {
   const spanMs = clamp((to - from) * (1 + 2 * MARGIN), SHORTEST_MS * 4, LONGEST_MS);
   return { from: (from + to - spanMs) / 2, spanMs };
 }
 
-/** The window that has the present at its edge. */
+/** Returns a window with the present at its edge. */
 export function followingWindow(now: number, spanMs: number): Window {
   return { from: now - spanMs * PRESENT, spanMs };
 }
 
-/** Keeps the window within what is known: not after the present, not wholly before the beginning. */
+/** Keeps the window within the known range: not after the present, and not entirely before the beginning. */
 export function within(window: Window, begin: number, now: number): Window {
   const latest = followingWindow(now, window.spanMs).from;
   const earliest = Math.min(begin - window.spanMs * 0.1, latest);

@@ -1,4 +1,4 @@
-/** The reader's choice between light and dark, kept for the next visit. */
+/** The user's choice of a light or dark theme, which is saved for the next visit. */
 
 export type Theme = "auto" | "light" | "dark";
 
@@ -21,7 +21,7 @@ class ThemeChoice {
     try {
       localStorage.setItem(KEY, theme);
     } catch {
-      // Storage is forbidden here: the choice lasts as long as the page.
+      // Storage is not available, so the choice lasts only as long as the page.
     }
   }
 }

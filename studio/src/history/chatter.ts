@@ -1,27 +1,27 @@
 /**
- * Chatter is what is said so evenly that it would bury the rest, such as heartbeats, and renewals with their
- * confirmations: second after second at the same rate. A protocol's own messages come in bursts. When the rhythm breaks,
- * as when the leader that renewed has crashed, what is said is worth seeing again, until it is even for a while.
+ * Detects chatter: message types with a steady rate, such as heartbeats or lease renewals, which would otherwise hide
+ * all other messages. A protocol's other messages come in bursts. When the rhythm breaks, for example after the leader
+ * crashes, the type is shown again until it has been steady for a while.
  */
 import type { Name } from "../../../src/trace/log.ts";
 
-/** So many even seconds make chatter. */
+/** A type becomes chatter after it has been steady for this many seconds. */
 const SECONDS = 5;
-/** Counts of two seconds in a row are even within this factor and this difference: one of them may begin between two beats. */
+/** Tolerances between consecutive two-second counts of a steady type. A count may have one beat more or less. */
 const UNEVEN_FACTOR = 1.6;
 const UNEVEN_BY = 2;
-/** What is chatter already stays so within this factor: a busy machine beats unevenly, too. */
+/** The rate of existing chatter may vary by this factor, because a busy machine sends unevenly. */
 const BROKEN_FACTOR = 3;
 
 interface Tally {
-  /** In the present second, and in the one before. */
+  /** The count in the current second. The next field is the count in the previous second. */
   count: number;
   countBefore: number;
   evenSeconds: number;
   isBorn: boolean;
 }
 
-/** A name that has become chatter, or is none any more, from a moment on. */
+/** A change in a type's status: it becomes chatter or stops being chatter. */
 export interface Turn {
   readonly full: string;
   readonly since: number;
@@ -29,25 +29,25 @@ export interface Turn {
 }
 
 export class Chatter {
-  /** Since when. */
+  /** The types that are chatter, with the time when each became chatter. */
   readonly #chatty = new Map<string, number>();
   readonly #tallies = new Map<string, Tally>();
   readonly #leastPerSecond: number;
   readonly #bornChatty: ReadonlySet<string>;
   #second = -Infinity;
 
-  /** @param bornChatty Parts that are folded from their first word on, such as a failure detector. */
+  /** @param bornChatty parts whose messages are always chatter, such as a failure detector */
   constructor(leastPerSecond: number, bornChatty: readonly string[] = []) {
     this.#leastPerSecond = leastPerSecond;
     this.#bornChatty = new Set(bornChatty);
   }
 
-  /** Whether what is said at `at` ms under that name is chatter, as far as is known now. */
+  /** Returns whether a message of this type, sent at `at` ms, is chatter as far as is known. */
   has(fullName: string, at: number): boolean {
     return at >= (this.#chatty.get(fullName) ?? Infinity);
   }
 
-  /** Counts one saying at `at` ms. Returns what turns out to have become chatter, or to have ceased to be. */
+  /** Counts one message at `at` ms. Returns the types that became chatter or stopped being chatter. */
   hear({ full, part }: Name, at: number): readonly Turn[] {
     const second = Math.floor(at / 1_000);
     const turns = second > this.#second ? this.#turnTo(second) : [];
@@ -74,7 +74,7 @@ export class Chatter {
     return turns;
   }
 
-  /** At the end of a second: what it makes of one name. */
+  /** Returns how the status of one type changes at the end of a second, or null if it does not change. */
   #turnOf(full: string, tally: Tally, isNext: boolean): Turn | null {
     const { count, countBefore } = tally;
     const isFrequent = count >= this.#leastPerSecond;

@@ -14,7 +14,7 @@ const beat = (at: number): TraceEntry => ({
 });
 
 describe("messages", () => {
-  test("both ends of a message become one, whichever is heard of first", () => {
+  test("joins the two ends of a message, in whichever order they arrive", () => {
     const chronicle = new Chronicle(clusterOf([1, 1]), [receive(12, 0, 1, 10), send(10, 0, 1)]);
     expect(chronicle.messages).toHaveLength(1);
     expect(chronicle.messages[0]).toMatchObject({
@@ -26,19 +26,19 @@ describe("messages", () => {
     });
   });
 
-  test("a lost message knows where and why", () => {
+  test("records where and why a message was lost", () => {
     const lost: TraceEntry = { at: 11, node: 0, kind: "lost", id: "0>1@10", to: 1, why: "cut" };
     const chronicle = new Chronicle(clusterOf([1, 1]), [send(10, 0, 1), lost]);
     expect(chronicle.messages[0]?.loss).toEqual({ at: 11, node: 0, why: "cut" });
   });
 
-  test("heartbeats are chatter from the first on, and their timers leave no mark", () => {
+  test("treats heartbeats as chatter from the first one, and leaves no marks for their timers", () => {
     const timeout: TraceEntry = { at: 9, node: 0, kind: "timeout", timer: "detector.beat" };
     const chronicle = new Chronicle(clusterOf([1, 1]), [timeout, beat(10)]);
     expect([chronicle.messages.length, chronicle.chatter.length, chronicle.marks.length]).toEqual([0, 1, 0]);
   });
 
-  test("what is said second after second becomes chatter; a burst of any size does not", () => {
+  test("treats a steady message type as chatter, but not a burst of any size", () => {
     const burst = Array.from({ length: 500 }, (_, i) => send(100 + i / 10, 0, 1, "coordinator", `burst ${i}`));
     const steady = Array.from({ length: 300 }, (_, i) => send(1_000 + i * 100, 0, 1, "ping", `ping ${i}`));
     const chronicle = new Chronicle(clusterOf([1, 1], 31_000), [...burst, ...steady]);
@@ -47,7 +47,7 @@ describe("messages", () => {
     expect(bursts).toHaveLength(500);
   });
 
-  test("requests and answers at the same rate are both folded", () => {
+  test("folds both requests and answers that have the same rate", () => {
     const pairs = Array.from({ length: 400 }, (_, i) => [
       send(i * 25, 4, i % 4, "coordinator", `renewal ${i}`),
       send(i * 25 + 1, i % 4, 4, "confirm", `confirmation ${i}`),
@@ -57,7 +57,7 @@ describe("messages", () => {
     expect(new Set(chronicle.chatter.map(({ name }) => name.short))).toEqual(new Set(["coordinator", "confirm"]));
   });
 
-  test("when the rhythm breaks, what breaks it is shown", () => {
+  test("shows the messages that break a rhythm", () => {
     const renewals = (from: number, to: number) =>
       Array.from({ length: (to - from) / 25 }, (_, i) => send(from + i * 25, 4, i % 4, "coordinator"));
     const news = [send(12_000, 3, 0, "coordinator", "news"), send(12_001, 3, 1, "coordinator", "more news")];
@@ -68,9 +68,9 @@ describe("messages", () => {
     expect(shown.filter((at) => at < 9_000 || at >= 13_000)).toEqual([]);
   });
 
-  test("elections again and again, over bad links, are no chatter beside heartbeats", () => {
+  test("does not treat repeated elections over bad links as chatter", () => {
     const beats = Array.from({ length: 2_400 }, (_, i) => beat(i * 25));
-    // Fifty messages every three seconds or so.
+    // About fifty messages every three seconds.
     const elections = Array.from({ length: 1_000 }, (_, i) =>
       send(Math.floor(i / 50) * 2_900 + (i % 50), 0, 1, "election", `election ${i}`),
     );
@@ -79,7 +79,7 @@ describe("messages", () => {
     expect([chronicle.messages.length, chronicle.chatter.length]).toEqual([1_000, 2_400]);
   });
 
-  test("a timer that paces leaves no marks, nor does the event of every renewal; what is worth a sentence does", () => {
+  test("leaves no marks for pacing timers and for events of renewals, but marks events that have a sentence", () => {
     const timeout = (at: number): TraceEntry => ({ at, node: 0, kind: "timeout", timer: "renew" });
     const entries = Array.from({ length: 100 }, (_, i) => [
       timeout(i * 100),
@@ -93,7 +93,7 @@ describe("messages", () => {
     expect(log.lines.filter(({ text }) => !text.includes("enters"))).toEqual([]);
   });
 
-  test("what turns out to be chatter was none before it was steady: a burst of it stays whole", () => {
+  test("keeps an earlier burst of a type that later becomes chatter", () => {
     const burst = Array.from({ length: 50 }, (_, i) => send(100 + i, 0, 1, "ping", `burst ${i}`));
     const steady = Array.from({ length: 300 }, (_, i) => send(3_000 + i * 100, 0, 1, "ping", `ping ${i}`));
     const chronicle = new Chronicle(clusterOf([1, 1], 33_000), [...burst, ...steady]);
@@ -101,7 +101,7 @@ describe("messages", () => {
     expect(chronicle.chatter.length).toBeGreaterThan(270);
   });
 
-  test("nothing older than the time kept remains, nor its identity", () => {
+  test("forgets messages older than the retention time, and their ids", () => {
     const chronicle = new Chronicle(clusterOf([1, 1]), [send(10, 0, 1)]);
     chronicle.forget(10 + KEPT_MS);
     expect(chronicle.messages).toEqual([]);
@@ -110,14 +110,14 @@ describe("messages", () => {
 });
 
 describe("lives", () => {
-  test("without evidence, what is now was always so", () => {
+  test("assumes the current state for the past without evidence", () => {
     const chronicle = new Chronicle(clusterOf([1, 1]), []);
     expect(chronicle.lives.get(1)?.stretches()).toEqual([
       { from: -Infinity, to: Infinity, condition: "running", leads: true, role: "leader" },
     ]);
   });
 
-  test("a crash heard of twice happened once, when the trace says", () => {
+  test("counts a crash that is reported twice once, at the time in the trace", () => {
     const before = clusterOf([1, 1]);
     const chronicle = new Chronicle(before, []);
     chronicle.observe(replaced(before, nodePicture(1, null, "exited"), 2_040), before);
@@ -133,7 +133,7 @@ describe("lives", () => {
     ]);
   });
 
-  test("a pause is known from the trace, which says when it was", () => {
+  test("takes the time of a pause from the trace", () => {
     const before = clusterOf([1, 1]);
     const chronicle = new Chronicle(before, []);
     const paused = replaced(before, nodePicture(1, { role: "leader", leader: 1 }, "paused"), 2_040);
@@ -153,7 +153,7 @@ describe("lives", () => {
     ]);
   });
 
-  test("forgetting keeps how things stood", () => {
+  test("keeps the state at the cutoff when it forgets", () => {
     const chronicle = new Chronicle(clusterOf([1, 1]), []);
     const life = chronicle.lives.get(0);
     life?.viewed(2_000, { role: "leader", leader: 0 });
@@ -164,7 +164,7 @@ describe("lives", () => {
       [3_000, false],
     ]);
   });
-  test("what a node is in for some time is what its protocol's presentation declares", () => {
+  test("shows the lasting states that the protocol's presentation declares", () => {
     const cluster = { ...clusterOf([null, null]), spans: { spans: "leadership", term: "view" } as const };
     const life = new Chronicle(cluster, []).lives.get(0);
     life?.viewed(2_000, { role: "candidate", leader: null, term: 1 });

@@ -1,6 +1,6 @@
 /**
- * What the page remembers of the last minute: messages with both their ends, marks, and the life of every process.
- * Entries of different nodes may come a little late, so a receipt may be heard of before its sending.
+ * The page's memory of the last minute: messages with both of their ends, marks, and the life of every process. Entries
+ * from some nodes may arrive late, so a receipt may arrive before its send.
  */
 import type { ClusterPicture, NetworkPeriod } from "../../../src/cluster/feed.ts";
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
@@ -14,16 +14,16 @@ import { Life } from "./life.ts";
 import { hasSentence, isAside } from "./phrase-book.ts";
 
 export interface Message extends DrawnMessage {
-  /** Null while only the receipt is known. */
+  /** The send time. Null if only the receipt is known. */
   sentAt: number | null;
   receivedAt: number | null;
-  /** In which step of its node each was; null as above. */
+  /** The nodes' steps at the two ends. Null while they are unknown. */
   sentStep: number | null;
   receivedStep: number | null;
   loss: { readonly at: number; readonly node: NodeId; readonly why: LossReason } | null;
 }
 
-/** Something that happened at one node alone. Starts and crashes stand in its `Life`. */
+/** An event at a single node. Starts and crashes are part of the node's `Life`. */
 export interface Mark {
   readonly key: number;
   readonly at: number;
@@ -33,36 +33,36 @@ export interface Mark {
   readonly content: Tagged | null;
 }
 
-/** Nothing older is kept, in milliseconds. */
+/** How long entries are kept, in milliseconds. */
 export const KEPT_MS = 66_000;
 
-/** An upper bound whatever the rate; messages that make sense come first, chatter is cut shorter. */
+/** The maximum numbers of items to keep. Chatter has its own limit, so that it does not displace other messages. */
 const MAX_MESSAGES = 6_000;
 const MAX_CHATTER = 14_000;
 const MAX_MARKS = 4_000;
 
-/** What is said less often than this, in a second by all nodes together, buries nothing. */
+/** The minimum rate for chatter: messages per second across all nodes. */
 const LEAST_MESSAGES = 4;
 const LEAST_TIMEOUTS = 1;
 const LEAST_EVENTS = 4;
-/** Failure detectors chatter by profession. What they find out is news. */
+/** Parts whose messages are always chatter. For failure detectors, only the events are shown. */
 const BORN_CHATTY = ["detector"];
 
 export class Chronicle {
-  /** In order of arrival, which is nearly the order of time. */
+  /** The messages in the order they arrived, which is nearly chronological. */
   messages: Message[] = [];
   chatter: Message[] = [];
   marks: Mark[] = [];
-  /** What the network was like, and is: in order of time. */
+  /** Past and current network conditions, in chronological order. */
   networks: readonly NetworkPeriod[];
   readonly lives = new Map<NodeId, Life>();
   readonly chatty = new Chatter(LEAST_MESSAGES, BORN_CHATTY);
-  /** Timers that pace, and events of every renewal. */
+  /** Chatter among the marks: periodic timers, and the events that accompany every renewal. */
   readonly chattyMarks = {
     timeout: new Chatter(LEAST_TIMEOUTS, BORN_CHATTY),
     event: new Chatter(LEAST_EVENTS),
   };
-  /** Told of each turn of a timer or an event, so that the log may be cut down, too. */
+  /** Called when a timer or event becomes chatter or stops being chatter, so that the log can be updated too. */
   onTurn: (kind: "timeout" | "event", turn: Turn) => void = () => {};
 
   readonly #byId = new Map<MessageId, Message>();
@@ -70,7 +70,7 @@ export class Chronicle {
   readonly #spans: Spans;
   #marksMade = 0;
 
-  /** @param networks What the network was like before it became what it is. */
+  /** @param networks earlier network conditions */
   constructor(
     cluster: ClusterPicture,
     entries: readonly TraceEntry[],
@@ -88,7 +88,7 @@ export class Chronicle {
     for (const entry of entries) this.#take(entry);
   }
 
-  /** Notes what the supervisor says that differs from what it said before: whose process has ended, and the network. */
+  /** Records the differences between two states of the supervisor: processes that ended, and network conditions. */
   observe(cluster: ClusterPicture, before: ClusterPicture): void {
     if (cluster.networkSince !== before.networkSince) this.networks = [...this.networks, periodOf(cluster)];
     for (const node of cluster.nodes) {
@@ -111,7 +111,7 @@ export class Chronicle {
     return this.#byId.get(id);
   }
 
-  /** The earliest moment of which anything is known. */
+  /** The earliest known moment. */
   get begin(): number {
     const first = this.chatter[0] ?? this.messages[0];
     return Math.min(first === undefined ? Infinity : momentOf(first), this.marks[0]?.at ?? Infinity);
@@ -156,15 +156,15 @@ export class Chronicle {
           entry.event,
         );
       case "gap":
-        return; // Told by the event log: nothing can be drawn of what is missing.
+        return; // The event log shows it. Nothing can be drawn for missing entries.
       case "pause":
         return this.#life(entry.node).paused(entry.at);
       case "resume":
         return this.#life(entry.node).resumed(entry.at);
       case "fault":
-        return; // The feed says of its own what is done to links.
+        return; // The feed itself reports faults on links.
       case "choice":
-        return; // Seen in what follows from it.
+        return; // The consequences of the choice show it.
     }
   }
 
@@ -199,7 +199,7 @@ export class Chronicle {
     this.marks.push({ key: this.#marksMade++, at, node, kind, name, content });
   }
 
-  /** A type turned out to be chatter, or none any more: what was said of it since then moves over. */
+  /** Moves a type's messages to the other list when the type becomes chatter or stops being chatter. */
   #turn({ full, since, isChatter }: Turn): void {
     const moves = (message: Message) => message.name.full === full && momentOf(message) >= since;
     const [from, to] = isChatter ? [this.messages, this.chatter] : [this.chatter, this.messages];
@@ -208,7 +208,7 @@ export class Chronicle {
     [this.messages, this.chatter] = isChatter ? [left, moved] : [moved, left];
   }
 
-  /** A timer that paces is worth no mark, nor is the event of every renewal. */
+  /** Removes the marks of a timer or event that has become chatter, and reports the change. */
   #turnMarks(kind: "timeout" | "event", turn: Turn): void {
     const { full, since, isChatter } = turn;
     if (isChatter)

@@ -18,7 +18,7 @@ const run = [
   ],
 ];
 
-test("clocks are those of the trace, in whatever order its nodes are heard", () => {
+test("gives the same clocks as the trace, in any order of the nodes", () => {
   const expected = vectorClocks(run);
   const byNode = [2, 1, 0].flatMap((node) => run.filter((entry) => entry.node === node));
   const { messages } = new Chronicle(clusterOf([0, 0, 0]), byNode);

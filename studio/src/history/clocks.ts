@@ -1,13 +1,13 @@
 /**
- * Vector clocks of what the page remembers, counted from when it began to listen. They are made when somebody wants to see
- * them: while entries come, only each node's own steps are counted.
+ * Vector clocks for the remembered entries, counted from when the page began to listen. They are computed on demand.
+ * When entries arrive, only each node's own steps are counted.
  */
 import { merge, type VectorClock } from "../../../src/core/clocks.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
 import { beginsStep } from "../../../src/trace/steps.ts";
 
-/** Which step of its node an entry belongs to. */
+/** Counts the steps of each node to determine which step an entry belongs to. */
 export class StepCounts {
   readonly #counts = new Map<NodeId, number>();
 
@@ -19,7 +19,7 @@ export class StepCounts {
   }
 }
 
-/** What is read of a message here. */
+/** The fields of a message that clocks depend on. */
 interface Ends {
   readonly from: NodeId;
   readonly to: NodeId;
@@ -33,7 +33,7 @@ interface Arrival {
   readonly step: number;
 }
 
-/** The clock of a node's step, from the messages that reached it until then. */
+/** Returns a function that computes the clock of a node's step from the messages received up to that step. */
 export function clocksOf(messages: readonly Ends[]): (node: NodeId, step: number) => VectorClock {
   const arrivals = new Map<NodeId, Arrival[]>();
   for (const { from, to, sentStep, receivedStep: step } of messages) {
@@ -43,7 +43,7 @@ export function clocksOf(messages: readonly Ends[]): (node: NodeId, step: number
     else known.push({ from, sentStep, step });
   }
   for (const each of arrivals.values()) each.sort((a, b) => a.step - b.step);
-  /** What each node knows of the others, from a step on. */
+  /** Each node's clocks. Each clock is valid from a given step on. */
   const known = new Map<NodeId, { step: number; clock: VectorClock }[]>();
   const clockAt = (node: NodeId, step: number): VectorClock => ({
     ...known.get(node)?.findLast((each) => each.step <= step)?.clock,

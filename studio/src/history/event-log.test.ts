@@ -7,14 +7,14 @@ import { clusterOf, event, nodePicture, replaced, send } from "./fixtures.ts";
 
 const before = clusterOf([2, 2, 2]);
 
-/** The log of these entries, newest first. */
+/** Returns the log of these entries, newest first. */
 function told(...entries: TraceEntry[]): string[] {
   const log = new EventLog();
   log.add(entries, new Chronicle(before, entries));
   return log.lines.map((line) => line.text);
 }
 
-test("a failover in words", () => {
+test("describes a failover", () => {
   const story = told(
     { at: 10, node: 2, kind: "crash" },
     event(400, 1, "detector", { type: "suspected", node: 2 }),
@@ -33,7 +33,7 @@ test("a failover in words", () => {
 
 const elected = (at: number, node: number, leader: number) => event(at, node, "election", { type: "elected", leader });
 
-test("what several say shares a line, at the moment of the last of them", () => {
+test("merges the same event of several nodes into one line, at the time of the last one", () => {
   const log = new EventLog();
   const entries = [elected(10, 0, 4), elected(15, 4, 4), elected(20, 1, 4), elected(30, 2, 4), elected(40, 3, 4)];
   log.add(entries, new Chronicle(before, entries));
@@ -43,7 +43,7 @@ test("what several say shares a line, at the moment of the last of them", () => 
   ]);
 });
 
-test("the last word about a node is its own last word, in whatever order the nodes are heard", () => {
+test("ends with the last event of each node, in any order of arrival", () => {
   const changes = [elected(10, 0, 4), elected(20, 0, 3), elected(30, 1, 3), elected(40, 1, 4), elected(50, 0, 4)];
   const lines = ["nodes 0 and 1 follow node 4", "nodes 0 and 1 follow node 3", "node 0 follows node 4"];
   expect(told(...changes)).toEqual(lines);
@@ -51,7 +51,7 @@ test("the last word about a node is its own last word, in whatever order the nod
   expect(told(...changes.toSorted((a, b) => b.node - a.node))).toEqual(lines);
 });
 
-test("a delivery says which message, and who delivers the same shares its line", () => {
+test("names the delivered message, and merges deliveries of the same message", () => {
   const delivers = (at: number, node: number, id: string, payload: string) =>
     event(at, node, "multicast", { type: "delivered", from: 0, payload, id });
   expect(told(delivers(10, 0, "0.1", "hello"), delivers(20, 1, "0.1", "hello"), delivers(30, 2, "1.1", ""))).toEqual([
@@ -60,7 +60,7 @@ test("a delivery says which message, and who delivers the same shares its line",
   ]);
 });
 
-test("deliveries and commands are topics of their own, so that the log can be cut down to them", () => {
+test("gives deliveries and commands their own topics, so that the log can be filtered", () => {
   const log = new EventLog();
   const entries = [
     event(10, 0, "multicast", { type: "delivered", from: 0, payload: "hello", id: "0.1" }),
@@ -75,35 +75,35 @@ test("deliveries and commands are topics of their own, so that the log can be cu
   ]);
 });
 
-test("what is said of a node before and after its restart does not share a line", () => {
+test("does not merge events from before and after a node's restart", () => {
   const story = told(elected(10, 0, 2), { at: 20, node: 2, kind: "start" }, elected(30, 1, 2));
   expect(story).toEqual(["node 1 follows node 2", "node 2 started", "node 0 follows node 2"]);
 });
 
-test("suspicions of different nodes do not contradict each other", () => {
+test("keeps suspicions of different nodes apart", () => {
   const suspected = (at: number, node: number, whom: number) =>
     event(at, node, "detector", { type: "suspected", node: whom });
   const story = told(suspected(10, 0, 2), suspected(11, 0, 3), suspected(12, 1, 3), suspected(13, 1, 2));
   expect(story).toEqual(["nodes 0 and 1 suspect node 2", "nodes 0 and 1 suspect node 3"]);
 });
 
-test("what one node does over and over is counted, within a second", () => {
+test("counts repeated events of one node within a second", () => {
   const starts = [10, 300, 900, 1_500].map((at): TraceEntry => ({ at, node: 0, kind: "start" }));
   expect(told(...starts)).toEqual(["node 0 started", "node 0 started (3 times)"]);
 });
 
-test("an event that nobody has a sentence for is told by its type and fields", () => {
+test("describes an event without a sentence by its type and fields", () => {
   expect(told(event(1, 0, "mutex", { type: "granted", token: 7 }))).toEqual(["node 0 emits granted 7"]);
 });
 
-test("lost messages say what was lost and why; many of a kind are counted", () => {
+test("describes lost messages with their type and reason, and counts many of a kind", () => {
   const lost = (node: number): TraceEntry => ({ at: 11, node, kind: "lost", id: `${node}>2@10`, to: 2, why: "cut" });
   const first = [send(10, 0, 2), lost(0)];
   expect(told(...first)).toEqual(["an election message from node 0 to node 2 was lost: the link is cut"]);
   expect(told(...first, send(10, 1, 2), lost(1))).toEqual(["2 election messages were lost: the link is cut"]);
 });
 
-test("an exit is told once, in the supervisor's words, whoever speaks first", () => {
+test("reports an exit once, in the supervisor's words, whichever source comes first", () => {
   const killed = replaced(before, { ...nodePicture(2, null, "exited"), exit: "killed by SIGKILL" }, 1_500);
   const crash: TraceEntry = { at: 1_480, node: 2, kind: "crash" };
   const chronicle = new Chronicle(before, []);
@@ -117,7 +117,7 @@ test("an exit is told once, in the supervisor's words, whoever speaks first", ()
     expect(log.lines.map(({ text }) => text)).toEqual(["node 2 was killed by SIGKILL"]);
 });
 
-test("an exit that was told already moves to its moment, before what followed from it", () => {
+test("moves a reported exit to its time in the trace, before its consequences", () => {
   const log = new EventLog();
   const killed = replaced(before, { ...nodePicture(2, null, "exited"), exit: "killed by SIGKILL" }, 1_500);
   log.observe(killed, before);
@@ -129,7 +129,7 @@ test("an exit that was told already moves to its moment, before what followed fr
   ]);
 });
 
-test("a node resumed before anybody hears from it again", () => {
+test("shows that a node resumed before other nodes trust it again", () => {
   const story = told(
     { at: 1_000, node: 2, kind: "pause" },
     event(1_300, 0, "detector", { type: "suspected", node: 2 }),
@@ -137,25 +137,25 @@ test("a node resumed before anybody hears from it again", () => {
     { at: 2_000, node: 2, kind: "resume" },
   );
   expect(story).toEqual([
-    "node 0 hears from node 2 again",
+    "node 0 trusts node 2 again",
     "node 2 resumed",
     "node 0 suspects node 2",
     "node 2 was paused",
   ]);
 });
 
-test("that a timer runs out is no failure by itself: a timer may pace", () => {
+test("does not report an expired timer as a failure, since it may be a pacing timer", () => {
   const woken = (at: number, node: number): TraceEntry => ({ at, node, kind: "timeout", timer: "mutex.pass" });
   expect(told(woken(10, 0))).toEqual(["node 0 times out: pass"]);
   expect(told(woken(10, 0), woken(20, 1))).toEqual(["nodes 0 and 1 time out: pass"]);
 });
 
-test("a packed token is told as its epoch and its number within that", () => {
+test("writes a packed token as its epoch and its counter", () => {
   expect(told(event(1, 0, "mutex", { type: "granted", token: fence(1, 1) }))).toEqual(["node 0 emits granted 1·1"]);
   expect(told(event(1, 0, "mutex", { type: "granted", token: fence(7, 300) }))).toEqual(["node 0 emits granted 7·300"]);
 });
 
-test("what became of the network is told at the moment when it did, also what was before the page was opened", () => {
+test("reports network changes at their time, including those from before the page was opened", () => {
   const log = new EventLog();
   const lossy = { ...before.network, dropRate: 0.3 };
   const now = { ...before, now: 9_000, network: before.network, networkSince: 8_000 };
@@ -171,7 +171,7 @@ test("what became of the network is told at the moment when it did, also what wa
   ]);
 });
 
-test("a cut that leaves islands is told as a split", () => {
+test("reports a cut that separates nodes as a split", () => {
   const log = new EventLog();
   const cuts = [
     [0, 2],
@@ -183,7 +183,7 @@ test("a cut that leaves islands is told as a split", () => {
   expect(log.lines.map(({ text }) => text)).toEqual(["the network is split: 0 and 1 | 2"]);
 });
 
-test("what happened to the network", () => {
+test("describes network changes", () => {
   const log = new EventLog();
   const network = {
     cuts: [
@@ -205,7 +205,7 @@ test("what happened to the network", () => {
   ]);
 });
 
-test("a replicated log: who leads, what is wanted, decided and answered; what its parts tell each other is left out", () => {
+test("describes the leaders, requests, decisions and answers of a replicated log, and leaves out internal events", () => {
   const command = { client: 1, sequence: 2, operation: "append x" };
   expect(
     told(
@@ -217,9 +217,9 @@ test("a replicated log: who leads, what is wanted, decided and answered; what it
       event(40, 1, "client", { type: "acknowledged", sequence: 2, index: 7 }),
     ),
   ).toEqual([
-    "node 1 has command 2 answered",
+    "node 1 receives the answer to command 2",
     "node 2 decides append x at 7",
-    "node 1 wants append x",
+    "node 1 requests append x",
     "node 0 follows node 2 in term 3",
   ]);
 });

@@ -1,4 +1,4 @@
-/** The event log: what happened, in sentences, newest first. Chatter does not appear. */
+/** The event log: sentences, newest first. Chatter is left out. */
 import type { ClusterPicture, NetworkPeriod, NodePicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
@@ -10,25 +10,27 @@ import { type Line, linesOf, type Saying } from "./lines.ts";
 import { networkNews } from "./network-news.ts";
 import { lossesInWords, nodesInWords, type Phrase, phraseOf } from "./phrase-book.ts";
 
-/** More sayings than make as many lines as anybody will read. */
+/** The maximum number of entries, which is enough for more lines than are drawn. */
 const MAX_SAYINGS = 1_500;
-/** So many more may gather, lest all be copied for each in a burst. */
+/**
+ * How many surplus entries may accumulate before the list is trimmed, so that the list is not copied every time in a
+ * burst.
+ */
 const SURPLUS = 300;
 const MAX_LINES = 400;
-/** Supervisor and trace may both tell of one exit, this far apart. */
+/** The supervisor and the trace may report the same exit with times that differ by up to this much. */
 const SAME_EXIT_MS = 5_000;
 
 export class EventLog {
-  /** In order of time. */
+  /** Entries in chronological order. */
   #sayings: Saying[] = [];
   #made = 0;
 
-  /** Newest first. */
   get lines(): Line[] {
     return linesOf(this.#sayings, MAX_LINES).reverse();
   }
 
-  /** Tells what the chronicle has just taken in. */
+  /** Adds the entries that the chronicle has just processed. */
   add(entries: readonly TraceEntry[], chronicle: Chronicle): void {
     for (const entry of entries) {
       if (entry.kind === "lost") this.#tellLoss(entry, chronicle);
@@ -36,7 +38,7 @@ export class EventLog {
     }
   }
 
-  /** What turns out to be chatter is not told, since it became so. */
+  /** Removes a timer's or event's entries from the time when it became chatter. */
   drop(kind: "timeout" | "event", { full, since, isChatter }: Turn): void {
     if (!isChatter) return;
     const saidBy = `${kind} ${full}`;
@@ -51,7 +53,7 @@ export class EventLog {
     this.#tellNetwork(cluster, before);
   }
 
-  /** Tells how the network became what it is in `cluster`. */
+  /** Adds the earlier network changes that led to the conditions in `cluster`. */
   recall(networks: readonly NetworkPeriod[], cluster: ClusterPicture): void {
     for (const [index, { since, network }] of networks.entries()) {
       const before = networks[index - 1];
@@ -86,12 +88,12 @@ export class EventLog {
     });
   }
 
-  /** Pauses and resumptions stand in the trace, at the moment when they were. */
+  /** Records changes to a process. Pauses and resumptions are taken from the trace, which has their exact times. */
   #tellProcess(at: number, node: NodePicture): void {
     if (node.process === "exited" && node.exit !== null) this.#tellExit(at, node.id, node.exit);
   }
 
-  /** The supervisor knows how a process ended; the trace only that it did. */
+  /** Records how a process ended, as reported by the supervisor. The trace shows only that it ended. */
   #tellExit(at: number, node: NodeId, exit: string): void {
     const phrase: Phrase = { topic: "crash", one: endedAs(exit, "was"), many: endedAs(exit, "were") };
     const index = this.#exitOf(node, at);
@@ -100,7 +102,7 @@ export class EventLog {
     else this.#sayings[index] = { ...known, ...said(node, phrase) };
   }
 
-  /** Puts an exit that is told already at its moment, before what followed from it. Returns whether there is one. */
+  /** Moves a reported exit to its exact time, before its consequences. Returns whether there was one. */
   #stampExit(node: NodeId, at: number): boolean {
     const index = this.#exitOf(node, at);
     const [known] = index === -1 ? [] : this.#sayings.splice(index, 1);
@@ -108,7 +110,7 @@ export class EventLog {
     return known !== undefined;
   }
 
-  /** Where an exit is told that can only be the one at `at`; −1 if nowhere. */
+  /** Returns the index of the reported exit that matches `at`, or −1 if there is none. */
   #exitOf(node: NodeId, at: number): number {
     return this.#sayings.findLastIndex(
       (each) => each.topic === "crash" && each.nodes.includes(node) && Math.abs(at - each.at) < SAME_EXIT_MS,
@@ -120,7 +122,7 @@ export class EventLog {
   }
 
   #insert(saying: Omit<Saying, "key" | "by"> & Partial<Pick<Saying, "by">>): void {
-    // Entries of different nodes come in batches, so one may belong before the last few.
+    // Each node's entries arrive in batches, so an entry may belong before the last few.
     const after = this.#sayings.findLastIndex((each) => each.at <= saying.at);
     this.#sayings.splice(after + 1, 0, { by: null, ...saying, key: this.#made++ });
     if (this.#sayings.length > MAX_SAYINGS + SURPLUS) this.#sayings = this.#sayings.slice(-MAX_SAYINGS);
@@ -142,7 +144,7 @@ function isChatter(entry: TraceEntry, { chattyMarks }: Chronicle): boolean {
   return entry.kind === "event" && chattyMarks.event.has(nameOf(entry.event).full, entry.at);
 }
 
-/** Which timer or event an entry is of. */
+/** Returns the name of the timer or event that an entry is about, or null if there is none. */
 function sourceOf(entry: TraceEntry): string | null {
   if (entry.kind === "timeout") return `timeout ${nameOfWord(entry.timer).full}`;
   return entry.kind === "event" ? `event ${nameOf(entry.event).full}` : null;

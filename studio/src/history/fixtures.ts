@@ -8,7 +8,7 @@ export function nodePicture(id: NodeId, view: View | null, process: NodePicture[
   return { id, pid, address: "", admin: "", process, exit: null, view, commands: [] };
 }
 
-/** A cluster in which each node follows the leader at its place; null for one that knows of none. */
+/** Returns a cluster whose node i follows `leaders[i]`. Null means that the node has no leader. */
 export function clusterOf(leaders: readonly (NodeId | null)[], now = 1_000): ClusterPicture {
   const nodes = leaders.map((leader, id) => nodePicture(id, { role: leader === id ? "leader" : "follower", leader }));
   return pictureOf(nodes, now);
@@ -42,7 +42,7 @@ export function send(at: number, from: NodeId, to: NodeId, type = "election", id
   return { at, node: from, kind: "send", id, to, message: election(type) };
 }
 
-/** The receipt of what `send` sent at `sentAt`. */
+/** Returns the receive entry for the message that `send` sent at `sentAt`. */
 export function receive(at: number, from: NodeId, to: NodeId, sentAt: number, type = "election"): TraceEntry {
   return { at, node: to, kind: "receive", id: `${from}>${to}@${sentAt}`, from, message: election(type) };
 }

@@ -9,7 +9,7 @@ function heldBack(...changes: readonly [at: number, ...held: string[]][]): HoldB
 
 const spans = (queue: HoldBack) => queue.tracks().map(({ text, from, to }) => [text, from, to]);
 
-test("a message is held from the first time it is named until it is named no more", () => {
+test("shows a message as held from its first listing to its last", () => {
   const queue = heldBack([10, "0.2"], [20, "0.2", "2.1"], [30, "2.1"]);
   expect(spans(queue)).toEqual([
     ["0.2", 10, 30],
@@ -18,7 +18,7 @@ test("a message is held from the first time it is named until it is named no mor
   expect(queue.now).toEqual(["2.1"]);
 });
 
-test("a protocol that holds nothing back says nothing, whatever happens to its process", () => {
+test("shows nothing for a protocol without a hold-back queue, even after a crash", () => {
   const queue = new HoldBack(1);
   queue.lose(5);
   queue.supposeBefore(undefined);
@@ -26,13 +26,13 @@ test("a protocol that holds nothing back says nothing, whatever happens to its p
   expect(spans(queue)).toEqual([]);
 });
 
-test("what a process held ends with it", () => {
+test("ends all held messages when the process ends", () => {
   const queue = heldBack([10, "0.2"]);
   queue.lose(15);
   expect(spans(queue)).toEqual([["0.2", 10, 15]]);
 });
 
-test("what was held before anything is known is what is held now, unless more is known", () => {
+test("assumes the current queue for the past, unless more is known", () => {
   const queue = new HoldBack(1);
   queue.supposeBefore(["0.7"]);
   expect(spans(queue)).toEqual([["0.7", null, null]]);
@@ -41,7 +41,7 @@ test("what was held before anything is known is what is held now, unless more is
   expect(spans(known)).toEqual([["0.2", 10, null]]);
 });
 
-test("what is forgotten leaves how things stood", () => {
+test("keeps the state at the cutoff when it forgets", () => {
   const queue = heldBack([10, "0.2"], [20, "0.2", "2.1"], [30, "2.1"]);
   queue.forget(5);
   expect(spans(queue)).toHaveLength(2);
@@ -52,7 +52,7 @@ test("what is forgotten leaves how things stood", () => {
   ]);
 });
 
-test("it is bounded, and keeps the latest", () => {
+test("is bounded, and keeps the latest changes", () => {
   const queue = new HoldBack(1);
   for (let at = 0; at < 20_000; at++) queue.become(at, [`0.${at}`]);
   expect(queue.tracks().length).toBeLessThanOrEqual(3_000);

@@ -1,29 +1,28 @@
-/** What one node's process has held back in the time that is kept. */
+/** The messages that one node's process has held back during the retention time. */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { HoldBackQueue, type Track } from "../../../src/trace/diagram/diagram.ts";
 
-/** More than fit in a row of the diagram are counted. */
+/** The number of rows in the diagram. Any further messages are shown as a count. */
 const ROWS = 3;
-/** Under load it changes with every message. */
+/** The maximum number of changes. Under load, the queue changes with every message. */
 const MAX_CHANGES = 1_500;
 
 interface Change {
   readonly at: number;
-  /** Oldest first. */
   readonly held: readonly string[];
 }
 
 export class HoldBack {
   readonly #node: NodeId;
   #changes: Change[] = [];
-  /** What the changes come to; null when there are new ones. */
+  /** The cached tracks. Null after a new change. */
   #tracks: readonly Track[] | null = null;
 
   constructor(node: NodeId) {
     this.#node = node;
   }
 
-  /** What it holds back now, oldest first; null where its protocol does not hold back. */
+  /** The messages currently held back, oldest first. Null if the protocol has no hold-back queue. */
   get now(): readonly string[] | null {
     return this.#changes.at(-1)?.held ?? null;
   }
@@ -34,17 +33,17 @@ export class HoldBack {
     if (this.#changes.length > 2 * MAX_CHANGES) this.#changes = this.#changes.slice(-MAX_CHANGES);
   }
 
-  /** A process that ends takes what it held with it. */
+  /** Empties the queue when the process ends. */
   lose(at: number): void {
     if (this.#changes.length > 0) this.become(at, []);
   }
 
-  /** What it held before anything is known, from how things stand now. */
+  /** If no change is known, uses the current queue as the state before the first change. */
   supposeBefore(held: readonly string[] | undefined): void {
     if (this.#changes.length === 0 && held !== undefined) this.become(-Infinity, held);
   }
 
-  /** In milliseconds. */
+  /** Returns the tracks. Times are in milliseconds. */
   tracks(): readonly Track[] {
     this.#tracks ??= this.#tracksAnew();
     return this.#tracks;
@@ -56,7 +55,7 @@ export class HoldBack {
     return queue.end();
   }
 
-  /** Forgets what was before `at`, except how things stood then. */
+  /** Discards changes before `at`, but keeps the state at that time. */
   forget(at: number): void {
     const last = this.#changes.findLastIndex((change) => change.at <= at);
     if (last <= 0) return;

@@ -1,6 +1,6 @@
 /**
- * The life of one node's process as a sequence of stretches: running, paused or gone, leading or not. Evidence comes
- * from two sides, the node's own trace and the supervisor's picture, and may be a little out of order.
+ * The life of one node's process as a sequence of stretches: running, paused or stopped, leading or not. The evidence
+ * comes from the node's trace and from the supervisor's state, and may be slightly out of order.
  */
 import type { NodePicture } from "../../../src/cluster/feed.ts";
 import type { View } from "../../../src/core/protocol.ts";
@@ -28,7 +28,7 @@ interface Evidence {
 
 export interface Stretch {
   readonly from: number;
-  /** Infinity for the one that still lasts. */
+  /** When the stretch ends. Infinity while it lasts. */
   readonly to: number;
   readonly condition: Condition;
   readonly leads: boolean;
@@ -42,29 +42,29 @@ type Standing = Pick<Stretch, "condition" | "leads" | "role">;
 const isSame = (a: Standing, b: Standing): boolean =>
   a.condition === b.condition && a.leads === b.leads && a.role === b.role;
 
-/** Of one node. */
+/** The maximum number of pieces of evidence per node. */
 const MAX_EVIDENCE = 600;
-/** So long it is known how the node stood; what is older goes many at a time. */
+/** How long positions are kept, and how many older ones accumulate before they are removed together. */
 const [PLACED_MS, KEPT_POSITIONS] = [2_000, 64];
-/** The role in a view of which only the leader is remembered. */
+/** The role in views that have been reduced to their leader. */
 const UNTOLD = "";
 
 export class Life {
   readonly node: number;
   readonly holdBack: HoldBack;
-  /** How far its replicated log is by now; null where it has none, or its process is gone. */
+  /** The current state of the node's replicated log. Null if it has none or its process has stopped. */
   log: View["log"] | null = null;
-  /** Who has signed what by now; null where nothing is to be signed, or its process is gone. */
+  /** The current signatures. Null if nothing is signed or the process has stopped. */
   certificates: View["certificates"] | null = null;
-  /** How it stood to the others, of late. Ascends in time. */
+  /** Recent positions of the node in the topology, oldest first. */
   #positions: { readonly at: number; readonly position: Position }[] = [];
   readonly #spans: Spans;
   #evidence: Evidence[] = [];
-  /** What the evidence comes to, told in two ways; null when there is new evidence. */
+  /** Two cached views of the evidence. Null after new evidence. */
   #stretches: readonly Stretch[] | null = null;
   #states: readonly LastingState[] | null = null;
 
-  /** @param spans which of its states last */
+  /** @param spans defines which states are lasting states */
   constructor(node: number, spans: Spans) {
     this.node = node;
     this.#spans = spans;
@@ -99,7 +99,7 @@ export class Life {
     this.#insert({ at, condition: "running" });
   }
 
-  /** Fills in what was before the first evidence, from how things stand now. */
+  /** Derives the state before the first piece of evidence, either from that evidence or from the current state. */
   supposeBefore(picture: NodePicture): void {
     const first = this.#evidence.find((each) => each.condition !== undefined);
     const now: Condition = picture.process === "running" || picture.process === "paused" ? picture.process : "gone";
@@ -127,7 +127,7 @@ export class Life {
     return this.#stretches;
   }
 
-  /** What it was in for some time, as its protocol declares it. */
+  /** Returns the node's long-lived states, as declared by its protocol. */
   states(): readonly LastingState[] {
     this.#states ??= this.#lasting(
       ({ condition, view }) => (condition === "gone" || view === null ? null : spanOf(this.#spans, view, this.node)),
@@ -150,7 +150,7 @@ export class Life {
     return spansOf(changes, Infinity, areSame);
   }
 
-  /** Forgets what was before `at`, except how things stood then. */
+  /** Discards evidence before `at`, but keeps the state at that time. */
   forget(at: number): void {
     this.holdBack.forget(at);
     if ((this.#evidence[1]?.at ?? Infinity) > at) return;
@@ -164,7 +164,7 @@ export class Life {
     [this.#stretches, this.#states] = [null, null];
   }
 
-  /** How it stood to the others then, which is not long ago. */
+  /** Returns the position at a recent moment. */
   positionAt(at: number): Position {
     return this.#positions.findLast((each) => each.at <= at)?.position ?? {};
   }
@@ -197,7 +197,7 @@ export class Life {
     return this.#evidence.findLast((each) => each.view !== undefined)?.view ?? null;
   }
 
-  /** Roles may change with every message, as where a token goes round: of the older half, only who led, and in which term, is kept. */
+  /** Reduces the older half of the evidence to leaders and terms, because roles may change with every message. */
   #thinOut(): void {
     const older = this.#evidence.splice(0, MAX_EVIDENCE);
     let led: string | null = null;

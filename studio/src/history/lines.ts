@@ -1,7 +1,7 @@
 /**
- * From single sayings to the lines of the event log. What several nodes say at nearly the same time becomes one line,
- * which stands where the last of them said it. No line passes another one about the same nodes on its way there, so the
- * last word about every node is its own last word.
+ * Merges entries into lines of the event log. If several nodes have the same event at nearly the same time, the events
+ * become one line at the time of the last one. Lines about the same nodes keep their order, so the last line about a
+ * node shows its latest state.
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Topic } from "./phrase-book.ts";
@@ -10,21 +10,21 @@ export interface Saying {
   readonly key: number;
   readonly at: number;
   readonly topic: Topic;
-  /** The timer or event that it tells of, which may turn out to be chatter; null for all else. */
+  /** The timer or event behind the entry, which may become chatter. Null for all other entries. */
   readonly by: string | null;
-  /** The nodes that it is said of; none for what concerns the network as a whole. */
+  /** The nodes that the entry is about. Empty if it is about the network as a whole. */
   readonly nodes: readonly NodeId[];
-  /** The other node that it mentions, if any: in "node 1 follows node 4", node 4. */
+  /** The other node that is mentioned, if any, such as node 4 in "node 1 follows node 4". */
   readonly whom: NodeId | null;
-  /** Equal for what may share a line. */
+  /** A key. Entries with equal keys may share a line. */
   readonly same: string;
-  /** `nodes` ascend. */
+  /** Returns the text of the line. `nodes` are in ascending order. */
   readonly tell: (nodes: readonly NodeId[], times: number) => string;
 }
 
 export interface Line {
   readonly key: number;
-  /** When it happened first, and last. */
+  /** When the first event happened. The next field is the time of the last event. */
   readonly since: number;
   readonly at: number;
   readonly topic: Topic;
@@ -39,13 +39,13 @@ interface Draft {
   readonly times: number;
 }
 
-/** What is the same within this time shares a line. */
+/** Equal entries less than this far apart share a line. */
 const TOGETHER_MS = 1_000;
 
-/** In a burst, what stands further back has a line of its own already. */
+/** How many of the previous lines to search. In a burst, earlier entries already have their own lines. */
 const LOOKED_THROUGH = 48;
 
-/** The last `most` lines, in order of time, as `sayings` must be. */
+/** Returns the last `most` lines. Both `sayings` and the result are in chronological order. */
 export function linesOf(sayings: readonly Saying[], most: number): Line[] {
   const drafts: Draft[] = [];
   for (const saying of sayings) {
@@ -61,7 +61,7 @@ export function linesOf(sayings: readonly Saying[], most: number): Line[] {
   }
   return drafts.slice(-most).map(({ first, last, nodes, times }) => {
     const { key, topic } = first;
-    // Worded when it is drawn: most lines never are.
+    // The text is created on demand, because most lines are never drawn.
     const text = () => last.tell(nodes, times);
     return {
       key,
@@ -76,7 +76,7 @@ export function linesOf(sayings: readonly Saying[], most: number): Line[] {
   });
 }
 
-/** Where the line is that `saying` may share; −1 if nowhere. */
+/** Returns the index of the line that `saying` may share, or −1 if there is none. */
 function partnerOf(saying: Saying, drafts: readonly Draft[]): number {
   for (let index = drafts.length - 1; index >= 0; index -= 1) {
     const draft = drafts[index] as Draft;
@@ -89,12 +89,12 @@ function partnerOf(saying: Saying, drafts: readonly Draft[]): number {
   return -1;
 }
 
-/** Whether the order of the two lines matters, so that `moved` may not pass `between`. */
+/** Returns whether the order of the two lines matters. If so, `moved` may not be moved past `between`. */
 function bars(between: Draft, moved: Draft): boolean {
   const topics = [between.first.topic, moved.first.topic];
   if (topics.includes("network")) return topics[0] === topics[1] && between.nodes.length === 0;
   if (topics.every((topic) => topic === "suspicion") && between.first.whom !== moved.first.whom) return false;
-  // What is said of a node that starts or ends belongs to one of its lives.
+  // If a node starts or ends, each line about it belongs to one of its lives.
   const isTurn = topics.some((topic) => topic === "process" || topic === "crash");
   const [ones, others] = isTurn ? [concerned(between), concerned(moved)] : [between.nodes, moved.nodes];
   return ones.some((node) => others.includes(node));

@@ -1,16 +1,16 @@
-/** What the network is like, and what changed in it, in words. */
+/** Describes network conditions. */
 import type { ClusterPicture, NetworkPicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { inWords } from "./phrase-book.ts";
 
-/** So many links are listed one by one. */
+/** The maximum number of links to list individually. */
 const LISTED = 5;
 
 export function networkNews(now: ClusterPicture, before: ClusterPicture): string[] {
   return [...linkNews(now, before), ...conditionNews(now.network, before.network)];
 }
 
-/** What is wrong with it, `split: 0 and 1 | 2; 20 % of the messages dropped`; empty if nothing is. */
+/** Describes current faults, such as `split: 0 and 1 | 2; 20 % of the messages dropped`. Empty if there are none. */
 export function networkInWords(network: NetworkPicture, nodes: readonly NodeId[]): string {
   const cut = pairs(network);
   const islands = islandsOf(nodes, isApartIn(network));
@@ -66,7 +66,10 @@ function links(names: readonly string[]): string {
   return names.length > LISTED ? `${names.length} links` : `links ${names.join(", ")}`;
 }
 
-/** Groups of nodes between which nothing passes, not even by a detour. Each ascends. */
+/**
+ * Returns groups of nodes that have no path between them, not even through other nodes. Each group is in ascending
+ * order.
+ */
 export function islandsOf(nodes: readonly NodeId[], isApart: (a: NodeId, b: NodeId) => boolean): NodeId[][] {
   const unseen = new Set(nodes);
   const islands: NodeId[][] = [];

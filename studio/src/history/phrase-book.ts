@@ -1,6 +1,6 @@
 /**
- * Trace entries in words. Events that the literature has a sentence for get that sentence; all others are told by their
- * own type and fields, so a new protocol is legible from its first day.
+ * Describes trace entries. Common events have a sentence of their own. All others are described by their type and
+ * fields, so that new protocols are readable too.
  */
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
 import { unwrapped } from "../../../src/core/wrapping.ts";
@@ -10,12 +10,12 @@ import { fieldsOf, nameOf, nameOfWord } from "../../../src/trace/log.ts";
 
 export type Topic = "leadership" | "suspicion" | "process" | "crash" | "network" | "command" | "delivery" | "protocol";
 
-/** A sentence about one node, in a form that can be said of several: "node 1 suspects …", "nodes 1 and 2 suspect …". */
+/** A sentence about nodes, in its singular and plural forms: "node 1 suspects …", "nodes 1 and 2 suspect …". */
 export interface Phrase {
   readonly topic: Topic;
   readonly one: string;
   readonly many: string;
-  /** The other node that it mentions. */
+  /** The other node that the sentence mentions. */
   readonly whom?: NodeId;
 }
 
@@ -38,14 +38,14 @@ const events: Record<string, Tell> = {
   }),
   restored: ({ node: whom }) => ({
     topic: "suspicion",
-    one: `hears from node ${whom} again`,
-    many: `hear from node ${whom} again`,
+    one: `trusts node ${whom} again`,
+    many: `trust node ${whom} again`,
     whom: Number(whom),
   }),
   heard: ({ node: whom }) => ({
     topic: "suspicion",
-    one: `hears from node ${whom}`,
-    many: `hear from node ${whom}`,
+    one: `receives a message from suspected node ${whom}`,
+    many: `receive a message from suspected node ${whom}`,
     whom: Number(whom),
   }),
   entered: () => ({ topic: "protocol", one: "enters the critical section", many: "enter the critical section" }),
@@ -56,7 +56,7 @@ const events: Record<string, Tell> = {
   },
   led: ({ leader, term }, node) => {
     const when = ` in term ${Number(term)}`;
-    if (leader === null) return same("leadership", `knows of no leader${when}`);
+    if (leader === null) return same("leadership", `has no leader${when}`);
     return leader === node
       ? { topic: "leadership", one: `leads${when}`, many: `lead${when}` }
       : {
@@ -71,8 +71,12 @@ const events: Record<string, Tell> = {
     const where = index === undefined ? "" : ` at ${Number(index)}`;
     return { topic: "protocol", one: `decides ${what}${where}`, many: `decide ${what}${where}` };
   },
-  asked: ({ operation }) => ({ topic: "command", one: `wants ${brief(operation)}`, many: `want ${brief(operation)}` }),
-  acknowledged: ({ sequence }) => same("command", `has command ${sequence} answered`),
+  asked: ({ operation }) => ({
+    topic: "command",
+    one: `requests ${brief(operation)}`,
+    many: `request ${brief(operation)}`,
+  }),
+  acknowledged: ({ sequence }) => same("command", `receives the answer to command ${sequence}`),
 };
 
 const losses: Record<LossReason, string> = {
@@ -83,24 +87,27 @@ const losses: Record<LossReason, string> = {
   down: "the receiver was not running",
 };
 
-/** What a replica's parts only tell each other on the way from the log to the client. */
+/** Internal events that parts of a replica exchange between the log and the client. */
 const ASIDE = /^(machine\.|client\.(reading|query)$)/;
 
-/** Whether an event is worth neither a line nor a mark. */
+/** Returns whether an event has neither a line nor a mark. */
 export const isAside = (event: Tagged): boolean => ASIDE.test(nameOf(event).full);
 
-/** Whether the literature has a sentence for it. Such an event is always told, however often it comes. */
+/** Returns whether the event has a sentence. Such events are always reported, no matter how often they occur. */
 export function hasSentence(event: Tagged): boolean {
   return tellerOf(event) !== undefined;
 }
 
-/** Of its own only: an event may be called `constructor`. */
+/**
+ * Returns the function that describes an event, if there is one. Checks only own properties, because an event may be
+ * called `constructor`.
+ */
 function tellerOf(event: Tagged): Tell | undefined {
   const { short } = nameOf(event);
   return Object.hasOwn(events, short) ? events[short] : undefined;
 }
 
-/** What an event is about; `protocol` where the literature has no sentence for it. */
+/** Returns the topic of an event. Events without a sentence have the topic `protocol`. */
 export function topicOfEvent(event: Tagged): Topic {
   return tellerOf(event)?.(unwrapped(event), -1)?.topic ?? "protocol";
 }
@@ -109,7 +116,9 @@ export function lossInWords(why: LossReason): string {
   return losses[why];
 }
 
-/** Null for what is not worth a line of its own. Lost messages are told by `lossesInWords`. */
+/**
+ * Returns the sentence for an entry, or null if the entry has no line. Lost messages are described by `lossesInWords`.
+ */
 export function phraseOf(entry: TraceEntry): Phrase | null {
   switch (entry.kind) {
     case "start":
@@ -134,13 +143,16 @@ export function phraseOf(entry: TraceEntry): Phrase | null {
       return within(instanceOf(entry.event), told ?? same("protocol", `emits ${label(entry.event)}`, "emit"));
     }
     case "gap":
-      return same("protocol", `sent more than could be read: ${entry.dropped} entries are missing`);
+      return same("protocol", `sent trace entries faster than they could be read: ${entry.dropped} are missing`);
     default:
       return null;
   }
 }
 
-/** Which election, lock or channel of a member of `join()` says it: `mutex “invoice-42”`; null elsewhere. */
+/**
+ * Returns the election, lock or channel that an event at a `join()` member belongs to, such as `mutex “invoice-42”`.
+ * Null if there is none.
+ */
 function instanceOf(event: Tagged): string | null {
   const [, kind, name] = /^(election|mutex|channel)\.(.+)$/.exec(nameOf(event).part ?? "") ?? [];
   return name === undefined ? null : `${kind} “${name}”`;
@@ -151,28 +163,28 @@ function within(instance: string | null, phrase: Phrase): Phrase {
   return { ...phrase, one: `${phrase.one} (${instance})`, many: `${phrase.many} (${instance})` };
 }
 
-/** `from` and `to` count for a single message only. */
+/** Describes lost messages. `from` and `to` are used only for a single message. */
 export function lossesInWords(count: number, type: string, from: NodeId, to: NodeId, why: LossReason): string {
   if (count > 1) return `${count} ${type} messages were lost: ${losses[why]}`;
   return `${withArticle(type)} message from node ${from} to node ${to} was lost: ${losses[why]}`;
 }
 
-/** A short label for a mark: `elected 3`. */
+/** Returns a short label for a mark, such as `elected 3`. */
 export function label(tagged: Tagged): string {
   return [nameOf(tagged).short, ...wordsOf(fieldsOf(tagged))].join(" ");
 }
 
-/** A fencing token as its epoch and its number within that: `1·4`. Tokens that are not packed stay as they are. */
+/** Formats a fencing token as its epoch and counter, such as `1·4`. Tokens that are not packed remain unchanged. */
 export function tokenText(token: number): string {
   return token < ENTRIES ? String(token) : `${epochOf(token)}·${token % ENTRIES}`;
 }
 
-/** What a node is doing, in the words that all pages have for it: "held" is what is held back. */
+/** Returns a node's role in the terms used by all pages. "Held" is reserved for held-back messages. */
 export function roleText(role: string): string {
   return role.replace(/^held\b/, "inside").replace(/^wanted\b/, "waiting");
 }
 
-/** The first of what it says of itself. */
+/** Returns the first part of a role. */
 export const briefRole = (role: string): string => roleText(role.split(/[,(;]/, 1)[0] as string).trim();
 
 function wordsOf(fields: Record<string, unknown>): string[] {
@@ -180,19 +192,19 @@ function wordsOf(fields: Record<string, unknown>): string[] {
   return words.map(([name, value]) => (name === "token" ? tokenText(Number(value)) : brief(value)));
 }
 
-/** "node 1", "nodes 1 and 2", "nodes 0–5 and 7". `nodes` ascend. */
+/** Names nodes, such as "node 1", "nodes 1 and 2" or "nodes 0–5 and 7". `nodes` must be in ascending order. */
 export function nodesInWords(nodes: readonly NodeId[]): string {
   return nodes.length === 1 ? `node ${nodes[0]}` : `nodes ${inWords(nodes)}`;
 }
 
-/** "1", "1 and 2", "0, 1 and 2", "0–5 and 7". `nodes` ascend. */
+/** Lists node ids, such as "1", "1 and 2", "0, 1 and 2" or "0–5 and 7". `nodes` must be in ascending order. */
 export function inWords(nodes: readonly NodeId[]): string {
   const items = runsOf(nodes).flatMap((run) => (run.length > 3 ? [`${run[0]}–${run.at(-1)}`] : run.map(String)));
   if (items.length <= 1) return items.join("");
   return `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
 }
 
-/** Stretches of consecutive ids. */
+/** Splits ids into runs of consecutive ids. */
 function runsOf(nodes: readonly NodeId[]): NodeId[][] {
   const runs: NodeId[][] = [];
   for (const node of nodes) {

@@ -5,7 +5,7 @@ import type { Words } from "./engine/recipe.ts";
 
 const laboratory = new TestedLaboratory();
 
-/** The times at which a heal can be chosen, of all steps and of before the first. */
+/** Returns the times of the steps at which healing is offered or not, including before the first step. */
 async function healable(words: Words): Promise<{ readonly yes: number[]; readonly no: number[] }> {
   const run = await laboratory.run(words);
   const times = { yes: [] as number[], no: [] as number[] };
@@ -17,19 +17,19 @@ async function healable(words: Words): Promise<{ readonly yes: number[]; readonl
 }
 
 describe("cuts can be healed", () => {
-  test("while they last, though they are healed later", async () => {
+  test("while they last, even if they are healed later", async () => {
     const { yes, no } = await healable({ scenario: "heartbeat-partition-heals" });
     expect(new Set(yes)).toEqual(new Set([1000, 1400]));
     expect(new Set(no)).toEqual(new Set([-1, 0, 2000, 2100, 2110]));
   });
 
-  test("not before they are made, though they last to the end", async () => {
+  test("not before they are made, even if they last to the end", async () => {
     const { yes, no } = await healable({ scenario: "heartbeat-partition" });
     expect(new Set(yes)).toEqual(new Set([1000, 1400]));
     expect(new Set(no)).toEqual(new Set([-1, 0]));
   });
 
-  test("which mends them in the fork", async () => {
+  test("and are then mended in the fork", async () => {
     const words = { scenario: "heartbeat-partition-heals" };
     const { steps } = await laboratory.run(words);
     const { entries } = steps.findLast(({ at }) => at === 1400) ?? {};

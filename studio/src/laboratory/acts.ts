@@ -1,18 +1,20 @@
-/** What can be done at the cursor, in words: what the menus and the palette list. */
+/** Describes the actions available at the cursor, for menus and for the palette. */
 import type { Look, ShownRun } from "./engine/answers.ts";
 import { isCutText } from "./engine/network-turns.ts";
 import type { Fork } from "./engine/recipe.ts";
 
 export interface Act {
   readonly label: string;
-  /** The node that it is done to; null for a message or the network. */
+  /** The target node. Null if the target is a message or the network. */
   readonly node: number | null;
-  /** The message's id, where it is done to one. */
+  /** The id of the target message. Null if the target is not a message. */
   readonly message: string | null;
   readonly done: Omit<Fork, "entries">;
 }
 
-/** None where states are not known: a run cannot go on from there. */
+/**
+ * Returns the actions available at the cursor. Empty if the states are unknown, because such a run cannot be forked.
+ */
 export function actsAt(
   { step, nodes, inFlight, hasStates }: Look,
   { verb, drawing }: Pick<ShownRun, "verb" | "drawing">,
@@ -21,7 +23,7 @@ export function actsAt(
   const ids = nodes.map(({ node }) => node);
   const { steps, networks } = drawing.axes.time;
   const now = steps[step] ?? 0;
-  // Not what the network will be like later: a fork goes on with what holds here.
+  // Use the conditions at the cursor, because a fork continues with them.
   const network = networks.findLast(({ since }) => since <= now)?.words ?? "";
   return [
     ...nodes.flatMap((node) => actsOn(node, ids, verb)),
@@ -64,15 +66,15 @@ function actsOn(
   return [
     act(`Crash node ${node}`, "crash"),
     condition === "paused" ? act(`Resume node ${node}`, "resume") : act(`Pause node ${node}`, "pause"),
-    ...(condition === "paused" ? [] : timers.map((timer) => act(`Fire ${timer} of node ${node} now`, "timer", timer))),
+    ...(condition === "paused" ? [] : timers.map((timer) => act(`Fire ${timer} on node ${node} now`, "timer", timer))),
     ...(verb === null || condition === "paused" ? [] : [act(`Command node ${node}: ${verb}`, "command", verb)]),
-    act(`Cut node ${node} off from all`, "isolate"),
+    act(`Isolate node ${node}`, "isolate"),
     ...others.map((other) => act(`Cut the link ${node} – ${other}`, "cut", String(other))),
     ...others.map((other) => act(`Slow the link ${node} – ${other} to 100 ms`, "slow", String(other))),
   ];
 }
 
-/** Those whose words hold all that was written, in whatever order. */
+/** Returns the items whose labels contain all words in the text, in any order. */
 export function matching<T extends { readonly label: string }>(items: readonly T[], written: string): T[] {
   const words = written.toLowerCase().split(/\s+/);
   return items.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)));

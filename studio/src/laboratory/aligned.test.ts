@@ -3,7 +3,7 @@ import { aligned, momentsOf, stepAt } from "./aligned.ts";
 import type { ShownStep } from "./engine/answers.ts";
 import { TestedLaboratory } from "./engine/laboratory-under-test.ts";
 
-test("what happens at the same time stands at the same place in all runs, and later is further right", async () => {
+test("places events of the same time at the same x in all runs, and later ones further right", async () => {
   const laboratory = new TestedLaboratory();
   const found = await laboratory.compare({ protocol: "bully", with: "ring", nodes: "5" });
   const runs = found.flatMap(({ run }) => run ?? []);
@@ -30,7 +30,7 @@ test("what happens at the same time stands at the same place in all runs, and la
 
 const run = (...times: number[]) => ({ steps: times.map((at) => ({ at }) as ShownStep) });
 
-test("runs share their moments; between its own, a run stands where it was", () => {
+test("shares the moments of all runs, and keeps a run at its last step in between", () => {
   const [slow, quick] = [run(0, 0, 30), run(0, 10)];
   expect(momentsOf([slow, quick])).toEqual([0, 10, 30]);
   expect([-1, 0, 10, 29, 30, 99].map((at) => stepAt(slow, at))).toEqual([-1, 1, 1, 1, 2, 2]);

@@ -1,24 +1,27 @@
-/** One time and one axis for several runs: events of the same time are below each other. */
+/** Aligns several runs on one time axis, so that simultaneous events are below each other. */
 import type { ShownRun } from "./engine/answers.ts";
 import type { ShownAxis } from "./engine/drawing.ts";
 
 type Timed = Pick<ShownRun, "steps" | "drawing">;
 
-/** Of a moment in which a node does one thing, and of each further one. */
+/** The width of a moment at which each node takes one step, and the extra width for each additional step. */
 const [COLUMN_PX, FURTHER_PX] = [46, 26];
 
 export interface Aligned {
-  /** Of each run, in their order. */
+  /** One axis per run, in order. */
   readonly axes: readonly ShownAxis[];
-  /** Where each moment begins. */
+  /** The position of each moment. */
   readonly moments: readonly number[];
 }
 
-/** @param moments at which something happens in any of the runs, ascending */
+/** Returns the aligned axes. @param moments the times of all events in any of the runs, in ascending order */
 export function aligned(runs: readonly Timed[], moments: readonly number[]): Aligned {
   const columnOf = new Map(moments.map((at, column) => [at, column]));
   const ranks = runs.map(({ steps }) => ranksOf(steps));
-  /** The most that one node does in it, in any of the runs. */
+  /**
+   * For each moment, the highest index that a step has among the steps of the same node at the same time, in any of the
+   * runs.
+   */
   const most = moments.map(() => 0);
   for (const [index, { steps }] of runs.entries())
     for (const [place, { at }] of steps.entries()) {
@@ -45,7 +48,7 @@ export function aligned(runs: readonly Timed[], moments: readonly number[]): Ali
   return { axes, moments: starts };
 }
 
-/** Counted among the steps of the same node at the same time, from 0. */
+/** Returns each step's index among the steps of the same node at the same time. */
 function ranksOf(steps: Timed["steps"]): number[] {
   const counts = new Map<string, number>();
   return steps.map(({ at, node }) => {
@@ -56,7 +59,7 @@ function ranksOf(steps: Timed["steps"]): number[] {
   });
 }
 
-/** Between the same steps as on the other axis. */
+/** Places network changes between the same steps as on the original axis. */
 function networksOn(places: readonly number[], { steps, networks }: ShownAxis): ShownAxis["networks"] {
   return networks.map(({ since, words }) => {
     const next = steps.findIndex((place) => place > since);
@@ -66,13 +69,13 @@ function networksOn(places: readonly number[], { steps, networks }: ShownAxis): 
   });
 }
 
-/** Ascending, each once, in milliseconds. */
+/** Returns the distinct times of all steps in milliseconds, in ascending order. */
 export function momentsOf(runs: readonly Pick<ShownRun, "steps">[]): number[] {
   const times = new Set(runs.flatMap(({ steps }) => steps.map(({ at }) => at)));
   return [...times].toSorted((a, b) => a - b);
 }
 
-/** The last step up to a time; −1 before the first. */
+/** Returns the last step up to the given time, or −1 if there is none. */
 export function stepAt({ steps }: Pick<ShownRun, "steps">, at: number): number {
   return steps.findLastIndex((step) => step.at <= at);
 }

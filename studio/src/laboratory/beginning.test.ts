@@ -4,17 +4,17 @@ import { beginning } from "./link-defaults.ts";
 
 const laboratory = new TestedLaboratory();
 
-describe("where the cursor stands when a run is opened", () => {
+describe("the cursor of a newly opened run", () => {
   test.each([
     ["ricart-agrawala", 2],
-    ["heartbeat", 2], // Whatever follows is folded.
-  ])("%s: all nodes have started, so that they can be acted on", async (protocol, step) => {
+    ["heartbeat", 2], // Later entries are folded.
+  ])("is at a step of %s at which all nodes have started, so that they can be acted on", async (protocol, step) => {
     const run = await laboratory.run({ protocol, nodes: "3" });
     expect(beginning(run, run.words)).toBe(step);
     expect((await laboratory.look(step)).nodes.map(({ condition }) => condition)).toEqual(["up", "up", "up"]);
   });
 
-  test("where the link says, even before the first step; else where a property is violated", async () => {
+  test("is at the step in the link, even before the first one; otherwise where a property is violated", async () => {
     const run = await laboratory.run({ protocol: "bully", counterexample: "1" });
     const broken = run.properties.find(({ step }) => step !== null)?.step;
     expect(beginning(run, {})).toBe(broken);
@@ -22,7 +22,7 @@ describe("where the cursor stands when a run is opened", () => {
     expect(beginning(run, { at: "here" })).toBe(broken);
   });
 
-  test("after an act, upon which whatever follows may be folded", async () => {
+  test("is after the last act, even if all later entries are folded", async () => {
     const { steps } = await laboratory.run({ protocol: "heartbeat", nodes: "3" });
     const entries = steps.at(-1)?.entries;
     const run = await laboratory.run({ protocol: "heartbeat", nodes: "3", fork: `${entries} crash 2` });

@@ -1,18 +1,18 @@
-/** What the gallery knows of each algorithm. */
+/** Types of entries in the gallery. */
 
 export interface Exhibit {
   readonly name: string;
   readonly summary: string;
   readonly family: string;
   readonly topology: string;
-  /** All that is claimed of it; first what is claimed of every moment. */
+  /** All guarantees, with safety properties first. */
   readonly guarantees: readonly string[];
-  /** Of five nodes. */
+  /** Message counts for five nodes. */
   readonly costs: readonly { readonly when: string; readonly count: number }[];
   readonly scenarios: readonly {
     readonly file: string;
     readonly title: string;
-    /** The form of the algorithm that it runs; absent: the textbook's. */
+    /** The variant to run. Default: the textbook form. */
     readonly variant?: string;
   }[];
 }

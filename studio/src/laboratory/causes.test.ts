@@ -7,7 +7,7 @@ const laboratory = new TestedLaboratory();
 const message = (sent: number, ended: number, lost: string | null = null) => ({ sent, ended, lost }) as ShownMessage;
 const steps = [0, 1, 2, 1, 0, 2].map((node) => ({ node })) as never;
 
-test("a step's past and future go along nodes and messages, and not along what was lost", () => {
+test("follows nodes and messages to a step's past and future, but not lost messages", () => {
   const causes = new Causes({ steps, drawing: { messages: [message(0, 3), message(1, 2, "dropped"), message(3, 5)] } });
   expect(causes.coneOf(3)).toEqual(new Set([0, 1, 3, 5]));
   expect(causes.coneOf(2)).toEqual(new Set([2, 5]));
@@ -16,7 +16,7 @@ test("a step's past and future go along nodes and messages, and not along what w
 });
 
 test.each(["bully", "ricart-agrawala", "isis", "paxos", "raft", "chang-roberts"])(
-  "in a run of %s it is what vector clocks say",
+  "agrees with the vector clocks in a run of %s",
   async (protocol) => {
     const run = await laboratory.run({ protocol, nodes: "4" });
     const clocks = run.drawing.clocks.map((text) => [...text.matchAll(/\d+/g)].map(Number));
@@ -36,25 +36,25 @@ test.each(["bully", "ricart-agrawala", "isis", "paxos", "raft", "chang-roberts"]
   },
 );
 
-test("from where a property broke, back along its causes to a start, each with what led on", async () => {
+test("leads from a broken property back along its causes to a start, and explains each step", async () => {
   const run = await laboratory.run({ protocol: "bully", counterexample: "1" });
   const broken = run.properties.find(({ step }) => step !== null);
   const causes = new Causes(run);
   const reasons = reasonsOf(run, causes, broken?.name ?? "");
   expect(reasons[0]?.step).toBe(broken?.step);
-  expect(reasons[0]?.caption).toMatch(/ is broken\.$/);
+  expect(reasons[0]?.caption).toMatch(/ This breaks “.+”\.$/);
   expect(reasons.length).toBeGreaterThan(2);
   for (const [place, { step, caption }] of reasons.entries()) {
     const { node, lines } = run.steps[step] ?? { node: -1, lines: [] };
     expect(caption).toContain(`Node ${node} ${lines[0]}`);
     if (place === 0) continue;
     expect(step).toBe(causes.causeOf(reasons[place - 1]?.step ?? 0));
-    expect(caption).toMatch(/ is what node \d+ received\.$| did before\.$/);
+    expect(caption).toMatch(/ Node \d+ received its .+\.$|This is the previous step of node \d+\.$/);
   }
   expect(causes.reasonOf(reasons.at(-1)?.step ?? 0)).toBeNull();
 });
 
-test("nothing is said of what holds", async () => {
+test("gives no reasons for a property that holds", async () => {
   const run = await laboratory.run({ protocol: "ring", nodes: "3" });
   expect(reasonsOf(run, new Causes(run), run.properties[0]?.name ?? "")).toEqual([]);
 });

@@ -1,15 +1,23 @@
-/** What led to a step and what it led to: along the lines of nodes and along messages that arrived (Lamport's happened-before). */
+/**
+ * Finds the causes and effects of a step, following nodes and received messages (Lamport's happened-before relation).
+ */
 import type { ShownRun } from "./engine/answers.ts";
 import type { ShownMessage } from "./engine/drawing.ts";
 
-/** The step right before another, and the message that it sent to it; null where it is what the same node did before. */
+/**
+ * The direct cause of a step, and the message between them. The message is null if the cause is the previous step of
+ * the same node.
+ */
 export interface Cause {
   readonly step: number;
   readonly message: ShownMessage | null;
 }
 
 export class Causes {
-  /** Of each step, the steps right before it, the sending of what it received first, and right after it. */
+  /**
+   * For each step, its direct causes, with the send of a received message first. The next field contains the direct
+   * effects.
+   */
   readonly #causes: number[][];
   readonly #effects: number[][];
   readonly #messages: readonly ShownMessage[];
@@ -35,17 +43,20 @@ export class Causes {
     this.#effects[cause]?.push(effect);
   }
 
-  /** The step itself, its causal past and its causal future. */
+  /** Returns the step itself, its causal past and its causal future. */
   coneOf(step: number): ReadonlySet<number> {
     return new Set([...reached(step, this.#causes), ...reached(step, this.#effects)]);
   }
 
-  /** Where the message was sent that it received, else what its node did before; itself where nothing was. */
+  /**
+   * Returns the step that sent the received message or, if no message was received, the node's previous step. If there
+   * is neither, returns the step itself.
+   */
   causeOf(step: number): number {
     return this.#causes[step]?.[0] ?? step;
   }
 
-  /** The same with the message; null where nothing was. */
+  /** Returns the cause with its message, or null if there is none. */
   reasonOf(step: number): Cause | null {
     const cause = this.#causes[step]?.[0];
     if (cause === undefined) return null;
@@ -53,7 +64,10 @@ export class Causes {
     return { step: cause, message: message ?? null };
   }
 
-  /** Where the first of its messages arrives, else what its node does next; itself where nothing follows. */
+  /**
+   * Returns the step that is the first to receive one of the step's messages or, if there is none, the node's next
+   * step. If there is neither, returns the step itself.
+   */
   effectOf(step: number): number {
     return this.#effects[step]?.[0] ?? step;
   }
@@ -61,20 +75,20 @@ export class Causes {
 
 function reached(from: number, edges: readonly (readonly number[])[]): Set<number> {
   const seen = new Set([from]);
-  for (const step of seen) for (const next of edges[step] ?? []) seen.add(next); // A set is walked with what is added.
+  for (const step of seen) for (const next of edges[step] ?? []) seen.add(next); // This also visits added elements.
   return seen;
 }
 
 export interface Reason {
   readonly step: number;
-  /** What happened there, and how it led to the reason before this one. */
+  /** Describes the event at the step and how it led to the previous reason. */
   readonly caption: string;
 }
 
-/** Further back nobody asks. */
+/** The maximum length of a chain. Longer ones are not useful. */
 const MOST = 24;
 
-/** The step that broke it first. */
+/** Returns the step at which the property broke, followed by its causes. */
 export function reasonsOf(
   { steps, properties }: Pick<ShownRun, "steps" | "properties">,
   causes: Causes,
@@ -86,15 +100,15 @@ export function reasonsOf(
     const { node, lines } = steps[step] as ShownRun["steps"][number];
     return `Node ${node} ${lines.join("; ")}`;
   };
-  const reasons: Reason[] = [{ step: broken, caption: `${did(broken)}. With this, “${property}” is broken.` }];
+  const reasons: Reason[] = [{ step: broken, caption: `${did(broken)}. This breaks “${property}”.` }];
   for (let step = broken; reasons.length < MOST; ) {
     const cause = causes.reasonOf(step);
     if (cause === null) break;
     const later = steps[step]?.node;
     const led =
       cause.message === null
-        ? `That is what node ${later} did before.`
-        : `Its ${cause.message.label} is what node ${later} received.`;
+        ? `This is the previous step of node ${later}.`
+        : `Node ${later} received its ${cause.message.label}.`;
     reasons.push({ step: cause.step, caption: `${did(cause.step)}. ${led}` });
     step = cause.step;
   }

@@ -1,4 +1,4 @@
-/** The one cursor of a run: a step, moved by hand, by keys, or by itself. −1 is before the first. */
+/** The cursor of a run: a step, selected by the user or advanced during playback. −1 is before the first step. */
 
 const STEP_MS = 600;
 
@@ -6,9 +6,9 @@ export class Cursor {
   step = $state(-1);
   last = $state(-1);
   plays = $state(false);
-  /** Where the keys with Shift go: along causes. */
+  /** Where Shift with an arrow key moves the cursor: to causes and effects. */
   along: { back(step: number): number; on(step: number): number } | null = null;
-  /** Whether the state at the step is shown: the play goes on no sooner. */
+  /** Returns whether the page already shows the state at the current step. Playback waits for it. */
   isShown: () => boolean = () => true;
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -39,7 +39,7 @@ export class Cursor {
     }, STEP_MS);
   }
 
-  /** Arrows, Home, End and Space, unless they are meant for something that is written or chosen, or Space for what it presses. */
+  /** Handles the arrow keys, Home, End and Space, unless the focused element uses the key itself. */
   onkey(event: KeyboardEvent): void {
     const { target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 
-/** An element within one of this name. */
+/** An element inside an element of this name. */
 class Focused {
   constructor(readonly within: string) {}
 
@@ -13,7 +13,7 @@ let Cursor: typeof import("./cursor.svelte.ts").Cursor;
 let cursor: InstanceType<typeof Cursor>;
 
 beforeAll(async () => {
-  vi.stubGlobal("$state", <T>(value: T): T => value); // Nothing follows the state here.
+  vi.stubGlobal("$state", <T>(value: T): T => value); // In this test, the state is not reactive.
   vi.stubGlobal("HTMLElement", Focused);
   ({ Cursor } = await import("./cursor.svelte.ts"));
 });
@@ -24,31 +24,31 @@ beforeEach(() => {
   return () => cursor.pause();
 });
 
-/** @returns whether the cursor took the key */
+/** Presses a key inside an element. @returns whether the cursor handled it */
 function press(key: string, within: string): boolean {
   const preventDefault = vi.fn<() => void>();
   cursor.onkey({ key, target: new Focused(within), preventDefault } as unknown as KeyboardEvent);
   return preventDefault.mock.calls.length > 0;
 }
 
-describe.each(["body", "button", "summary", "a"])("where %s has the focus", (within) => {
-  test("the cursor goes by arrows, Home and End", () => {
+describe.each(["body", "button", "summary", "a"])("when %s has the focus", (within) => {
+  test("moves the cursor by arrows, Home and End", () => {
     const steps = ["ArrowRight", "ArrowLeft", "End", "Home"].map((key) => press(key, within) && cursor.step);
     expect(steps).toEqual([6, 5, 9, -1]);
   });
 
-  test("Space plays, unless it presses what has the focus", () => {
+  test("plays on Space, unless Space activates the focused element", () => {
     expect(press(" ", within)).toBe(within === "body");
     expect(cursor.plays).toBe(within === "body");
   });
 });
 
-test.each(["input", "select", "textarea"])("where %s has the focus, it has all keys", (within) => {
+test.each(["input", "select", "textarea"])("leaves all keys to %s when it has the focus", (within) => {
   for (const key of ["ArrowRight", "ArrowLeft", "End", "Home", " "]) expect(press(key, within)).toBe(false);
   expect(cursor.step).toBe(5);
 });
 
-test("the play goes on no sooner than the state at the step is shown, however late that is", () => {
+test("continues play only after the state at the step is shown, no matter how late", () => {
   vi.useFakeTimers();
   try {
     let shown = 5;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { TestedLaboratory } from "./engine/laboratory-under-test.ts";
 import { askingFewest, faultsText } from "./fewest-faults.ts";
 
-test("the button asks for crashes and losses, unless the form says which faults", () => {
+test("requests crashes and losses, unless the form specifies faults", () => {
   expect(askingFewest({ protocol: "bully", strategy: "dfs" })).toEqual({
     protocol: "bully",
     crashes: "2",
@@ -15,20 +15,20 @@ test("the button asks for crashes and losses, unless the form says which faults"
   });
 });
 
-test("what came of it, in words", () => {
+test("describes the result", () => {
   expect(faultsText({ breaking: 1, harmless: 0 })).toBe(
-    "One fault can break it, and no fewer: without faults nothing breaks.",
+    "One fault is enough to break it. Without faults, nothing breaks.",
   );
   expect(faultsText({ breaking: 3, harmless: 2 })).toBe(
-    "3 faults can break it, and no fewer: up to 2 faults nothing breaks.",
+    "3 faults are enough to break it. With up to 2 faults, nothing breaks.",
   );
-  expect(faultsText({ breaking: 2, harmless: 0 })).toBe("2 faults can break it; whether fewer do is left open.");
+  expect(faultsText({ breaking: 2, harmless: 0 })).toBe("2 faults are enough to break it. Fewer may be enough, too.");
   expect(faultsText({ breaking: 0, harmless: -1 })).toBe("It breaks without any fault.");
-  expect(faultsText({ breaking: null, harmless: 2 })).toBe("Up to 2 faults nothing breaks.");
-  expect(faultsText({ breaking: null, harmless: -1 })).toBe("No fault was tried to the end.");
+  expect(faultsText({ breaking: null, harmless: 2 })).toBe("With up to 2 faults, nothing breaks.");
+  expect(faultsText({ breaking: null, harmless: -1 })).toBe("No number of faults was explored completely.");
 });
 
-test("a check says how many faults it takes, and its counterexample is not searched for again", async () => {
+test("reports the fewest faults of a check, and does not repeat the search for its counterexample", async () => {
   const laboratory = new TestedLaboratory();
   const words = askingFewest({ protocol: "ricart-agrawala", nodes: "2" });
   const found = await laboratory.check(words);

@@ -1,47 +1,50 @@
 /**
- * What is done to a run at the cursor makes another run, whose link says what was done and where. What was done before and
- * left stays in the link as a further branch: together they are a tree, whose root is the run as it was.
+ * Forks runs. An act at the cursor creates a new run, whose link contains the acts and where they happen. Replaced acts
+ * stay in the link as additional branches. Together, the branches form a tree whose root is the original run.
  */
 import type { ShownRun } from "./engine/answers.ts";
 import { BETWEEN_BRANCHES, type Fork, forksOf, forksText, linkLength, MAX_LINK, type Words } from "./engine/recipe.ts";
 
-/** More branches than these are not kept; the oldest go first. */
+/** The maximum number of branches. If there are more, the oldest ones are dropped. */
 const MOST_BRANCHES = 12;
 
 export function afterAct(words: Words, { steps, forks }: ShownRun, step: number, done: Omit<Fork, "entries">): Words {
   const entries = steps[step]?.entries ?? 0;
-  // What was done later than this belongs to the branch that is left.
+  // Later acts belong to the previous branch.
   const kept = forks.filter((fork) => fork.entries <= entries);
   return onBranch(words, forksText([...kept, { entries, ...done }]));
 }
 
-/** A run, and the step of it at which the cursor stands. */
+/** A run, with the step that its cursor is at. */
 export interface AtStep {
   readonly run: Pick<ShownRun, "steps">;
   readonly step: number;
 }
 
-/** The act is taken back, and not kept as a branch. The cursor returns to the step at which it was done. */
+/** Undoes the last act without keeping it as a branch. The cursor returns to the step of that act. */
 export function withoutLastFork(words: Words, cursor: AtStep | null = null): Words {
   const left = forksText(forksOf(words.fork ?? "").slice(0, -1));
   return keepingPlace(words, withBranches(words, left, branchesOf(words)), cursor);
 }
 
-/** One of the acts is taken back and the others are left; the run with it is kept as a branch. */
+/** Undoes one of the acts and keeps the others. The run that includes the act is kept as a branch. */
 export function withoutFork(words: Words, place: number, cursor: AtStep | null = null): Words {
   const left = forksText(forksOf(words.fork ?? "").filter((_fork, index) => index !== place));
   return keepingPlace(words, onBranch(words, left), cursor);
 }
 
-/** The same run's branch with these acts; the one that is left is kept. */
+/** Selects the branch with these acts, and keeps the current one as a branch. */
 export function onBranch(words: Words, fork: string, cursor: AtStep | null = null): Words {
   const there = withBranches(words, fork, [...branchesOf(words), forksText(forksOf(words.fork ?? ""))]);
-  // A branch with acts of its own begins where the last of them was done.
+  // A branch with acts of its own begins at its last act.
   const isEarlier = isWithin(forksText(forksOf(fork)), forksText(forksOf(words.fork ?? "")));
   return isEarlier ? keepingPlace(words, there, cursor) : there;
 }
 
-/** Both runs are alike up to the first act that differs: there the cursor stands, or where it stood, if that is earlier. */
+/**
+ * Moves the cursor to the first act that differs. Keeps the cursor if it is before that act, because both runs are
+ * equal up to there.
+ */
 function keepingPlace(before: Words, after: Words, cursor: AtStep | null): Words {
   if (cursor === null) return after;
   const { run, step } = cursor;
@@ -58,7 +61,7 @@ const branchesOf = ({ branches = "" }: Words): string[] =>
 const isWithin = (inner: string, outer: string): boolean =>
   outer === inner || inner === "" || outer.startsWith(`${inner};`);
 
-/** Branches that are no part of others, as many as there is room for. */
+/** Adds as many branches as fit, leaving out those that are contained in others. */
 function withBranches(words: Words, fork: string, branches: readonly string[]): Words {
   const { at: _at, fork: _fork, branches: _branches, ...rest } = words;
   const kept = branches.filter(
@@ -75,11 +78,11 @@ function withBranches(words: Words, fork: string, branches: readonly string[]): 
   return made(some);
 }
 
-/** One run of the tree: that which came of an act, after those above it. */
+/** One run in the tree: the result of an act after the acts above it. */
 export interface ForkNode {
-  /** All acts up to here, as the link has them; empty for the run as it was. */
+  /** All acts so far, in the format used in links. Empty for the original run. */
   readonly fork: string;
-  /** The last of them; null for the run as it was. */
+  /** The last act. Null for the original run. */
   readonly act: Fork | null;
   readonly stand: "shown" | "above" | "aside";
   readonly children: readonly ForkNode[];
@@ -102,31 +105,30 @@ export function forkTreeOf(words: Words): ForkNode {
   return made("", null);
 }
 
-/** The column is narrow, so deeper runs are not indented further. */
+/** The maximum indentation. It is limited because the column is narrow. */
 const MAX_DEPTH = 4;
 
 interface ListedRun {
   readonly node: ForkNode;
-  /** Only alternatives are indented; acts done one after the other are listed below each other. */
+  /** The indentation. Only alternatives are indented; successive acts are listed below each other. */
   readonly depth: number;
-  /** Whether it continues a run that is listed above it at the same depth. */
+  /** Whether this run continues the run above it at the same depth. */
   readonly continues: boolean;
 }
 
-/** All runs of a tree as they are listed, from top to bottom. */
+/** Returns all runs in a tree, in the order they are listed. */
 export function listed(node: ForkNode, depth = 0, continues = false): ListedRun[] {
   const hasAlternatives = node.act === null || node.children.length > 1;
   const below = hasAlternatives ? Math.min(depth + 1, MAX_DEPTH) : depth;
   return [{ node, depth, continues }, ...node.children.flatMap((child) => listed(child, below, below === depth))];
 }
 
-/** An act in words. */
 export function actText({ act, node, what }: Fork): string {
   switch (act) {
     case "start":
       return `recover node ${node}`;
     case "timer":
-      return `fire ${what} of node ${node}`;
+      return `fire ${what} on node ${node}`;
     case "command":
       return `command node ${node}: ${what}`;
     case "lose":
@@ -137,7 +139,7 @@ export function actText({ act, node, what }: Fork): string {
     case "slow":
       return `${act} the link ${node} – ${what}`;
     case "isolate":
-      return `cut node ${node} off`;
+      return `isolate node ${node}`;
     case "heal":
       return "heal all cuts";
     default:

@@ -9,7 +9,7 @@ const catalogue: Catalogue = [
   { ...bare, name: "raft", scenarios: [{ file: "raft-as-lectured", title: "", variant: "lecture" }] },
 ];
 
-test("a link that names no protocol or scenario that there is says so", () => {
+test("reports a link to an unknown protocol or scenario", () => {
   expect(runProblem({ protocol: "raft", scenario: "bully-a" }, catalogue)).toBe("");
   expect(runProblem({}, catalogue)).toBe("");
   expect(runProblem({ protocol: "rafts" }, catalogue)).toBe(
@@ -20,8 +20,8 @@ test("a link that names no protocol or scenario that there is says so", () => {
   );
 });
 
-describe("a link with a scenario alone", () => {
-  test("has the protocol of the scenario", () => {
+describe("a link with only a scenario", () => {
+  test("gets the protocol of the scenario", () => {
     expect(withProtocol({ scenario: "raft-as-lectured", at: "3" }, catalogue)).toEqual({
       scenario: "raft-as-lectured",
       at: "3",
@@ -30,7 +30,7 @@ describe("a link with a scenario alone", () => {
     expect(algorithmOf("raft-as-lectured", catalogue)).toEqual({ protocol: "raft", variant: "lecture" });
   });
 
-  test("is as it was where it names a protocol, or the scenario is not known", () => {
+  test("is unchanged if it names a protocol, or if the scenario is unknown", () => {
     for (const words of [
       { scenario: "bully-a", protocol: "ring" },
       { scenario: "nothing" },
@@ -41,9 +41,9 @@ describe("a link with a scenario alone", () => {
   });
 });
 
-describe("a link that names no run", () => {
+describe("a link without a run", () => {
   test.each(["#/run", "#/check", "#/compare", "#/embed"])(
-    "%s shows the same where it says the cursor's step",
+    "shows the default run of %s at the cursor's step",
     (hash) => {
       const { page, words } = placeOf(hash);
       expect(withPreset(page, words)).toEqual(presetOf(page));
@@ -53,13 +53,13 @@ describe("a link that names no run", () => {
     },
   );
 
-  test("keeps what else it says", () => {
+  test("keeps its other words", () => {
     expect(withPreset("run", { protocol: "", nodes: "4" })).toEqual({ protocol: "bully", nodes: "4" });
     expect(withPreset("compare", { with: "ring" })).toEqual({ protocol: "bully", with: "ring", nodes: "6" });
     expect(withPreset("tour", { lang: "es" })).toEqual({ lang: "es" });
   });
 
-  test("is none that has a protocol, a scenario, a recording or a counterexample", () => {
+  test("is not a link with a protocol, a scenario, a recording or a counterexample", () => {
     for (const words of [
       { protocol: "ring" },
       { scenario: "nothing" },

@@ -1,9 +1,9 @@
-/** A link may name a scenario alone, or nothing. Which algorithm a scenario is of stands in the catalogue. */
+/** Defaults for links that name only a scenario, or nothing at all. */
 import type { Catalogue } from "./catalogue.ts";
 import type { ShownRun } from "./engine/answers.ts";
 import type { PageName, Words } from "./engine/recipe.ts";
 
-/** The algorithm of a scenario, and the form of it that runs; empty for what is not in the catalogue. */
+/** Returns the algorithm and variant of a scenario. Returns no words if the scenario is not in the catalogue. */
 export function algorithmOf(scenario: string | undefined, catalogue: Catalogue): Words {
   for (const { name, scenarios } of catalogue) {
     const found = scenarios.find(({ file }) => file === scenario);
@@ -13,13 +13,13 @@ export function algorithmOf(scenario: string | undefined, catalogue: Catalogue):
   return {};
 }
 
-/** The same words with the protocol, where a scenario says it. */
+/** Adds the scenario's protocol to the words. */
 export function withProtocol(words: Words, catalogue: Catalogue): Words {
   const { protocol } = words.protocol === undefined ? algorithmOf(words.scenario, catalogue) : {};
   return protocol === undefined ? words : { ...words, protocol };
 }
 
-/** Why the words name no run; empty if they name one. */
+/** Returns why the words do not specify a run, or an empty string if they do. */
 export function runProblem({ protocol = "", scenario }: Words, catalogue: Catalogue): string {
   if (protocol !== "" && !catalogue.some(({ name }) => name === protocol))
     return `No protocol is called “${protocol}”. The gallery lists the protocols.`;
@@ -28,13 +28,13 @@ export function runProblem({ protocol = "", scenario }: Words, catalogue: Catalo
   return isKnown ? "" : `No scenario is called “${scenario}”. The gallery lists the scenarios.`;
 }
 
-/** What a page shows if its link names no run. */
+/** Returns the words that a page uses if its link does not specify a run. */
 export function presetOf(page: PageName): Words {
   if (page === "compare") return { protocol: "bully", with: "ring,chang-roberts", nodes: "6" };
   return page === "run" || page === "check" || page === "embed" ? { protocol: "bully" } : {};
 }
 
-/** The same words, with what the page shows of itself if they name no run: they may say where its cursor stands. */
+/** Returns the words, completed with the page's default if they do not specify a run. They may still set the cursor. */
 export function withPreset(page: PageName, words: Words): Words {
   const { protocol = "", scenario, recording, counterexample } = words;
   const namesRun = protocol !== "" || [scenario, recording, counterexample].some((each) => each !== undefined);
@@ -42,17 +42,20 @@ export function withPreset(page: PageName, words: Words): Words {
   return namesRun ? words : { ...presetOf(page), ...others };
 }
 
-/** Where the cursor begins: where the link says, else where it was broken, else at the opening. */
+/**
+ * Returns the initial cursor. It is taken from the link if given there; otherwise it is the step of a violation or, if
+ * there is none, the opening.
+ */
 export function beginning({ properties, steps, forks }: ShownRun, { at }: Words): number {
   if (at !== undefined && /^-?\d+$/.test(at)) return Number(at);
   const fork = forks.at(-1);
   if (fork !== undefined) {
     const next = steps.findIndex(({ entries }) => entries > fork.entries);
-    return next === -1 ? steps.length - 1 : next; // Nothing followed, or only what is folded.
+    return next === -1 ? steps.length - 1 : next; // No entries followed, or only folded ones.
   }
   const broken = properties.find(({ step }) => step !== null)?.step;
-  // Before anything is done, all that begin at once have begun.
+  // The opening comes before any action, after the initial nodes have started.
   const opening = steps.findIndex(({ lines }) => !lines.every((line) => /^(starts|is now )/.test(line)));
-  // Where nothing else is shown, as all that follows is folded, it is the last: something is up that can be acted on.
+  // If all later entries are folded, use the last step. Nodes are up at that step, so acts are possible.
   return broken ?? (opening === -1 ? steps.length : opening) - 1;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { fieldName, fieldText, fieldValue, optionAt, withOption } from "./option-values.ts";
 
-test("an option is put where it belongs, and nothing is left of a part without options", () => {
+test("puts an option at its path, and removes parts without options", () => {
   const one = withOption("", ["mutex", "leaseMs"], 300);
   expect(one).toBe('{"mutex":{"leaseMs":300}}');
   const two = withOption(one, ["workload", "stayMs"], 9);
@@ -11,7 +11,7 @@ test("an option is put where it belongs, and nothing is left of a part without o
   expect(withOption(one, ["mutex", "leaseMs"], undefined)).toBe("");
 });
 
-test("a link that holds no options is one without them", () => {
+test("treats invalid options in a link as none", () => {
   for (const text of ["[1]", "no JSON", "7"]) expect(optionAt(text, ["f"])).toBeUndefined();
   expect(withOption("no JSON", ["f"], 1)).toBe('{"f":1}');
 });
@@ -31,7 +31,7 @@ test.each([
   if (value !== undefined) expect(fieldValue({ kind }, fieldText({ kind }, value))).toEqual(value);
 });
 
-test("a duration has its unit by itself", () => {
+test("separates the unit of a duration", () => {
   expect(fieldName("maxBackOffMs")).toEqual({ words: "max back off", unit: "ms" });
   expect(fieldName("ring")).toEqual({ words: "ring", unit: "" });
 });

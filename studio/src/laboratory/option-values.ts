@@ -1,4 +1,4 @@
-/** The options of an algorithm as their fields read and write them: in the link they are one JSON object. */
+/** Reads and writes an algorithm's options, which are a single JSON object in the link. */
 import type { OptionField } from "./engine/answers.ts";
 import { MAX_NODES } from "./engine/limits.ts";
 
@@ -7,7 +7,7 @@ type Options = Readonly<Record<string, unknown>>;
 const isOptions = (value: unknown): value is Options =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** None where what is written is no object. */
+/** Parses options. Returns an empty object if the text is not a JSON object. */
 function optionsIn(text: string): Options {
   try {
     const value: unknown = JSON.parse(text === "" ? "{}" : text);
@@ -17,24 +17,27 @@ function optionsIn(text: string): Options {
   }
 }
 
-/** Nodes that a form offers for a written number of nodes; none if the laboratory does not run so many. */
+/**
+ * Returns the nodes that a form offers for a given number of nodes. Returns no nodes if the laboratory cannot run that
+ * many.
+ */
 export function offeredNodes(count: string | number): number[] {
   const length = Number(count);
   const isCount = Number.isInteger(length) && length >= 0 && length <= MAX_NODES;
   return isCount ? Array.from({ length }, (_, node) => node) : [];
 }
 
-/** The nodes of a list such as `0,2`, each once. What is no node is left out. */
+/** Parses the distinct nodes in a list such as `0,2`. Invalid items are omitted. */
 export const nodesIn = (text: string): number[] => [
   ...new Set(text.split(",").flatMap((part) => (/^\s*\d+\s*$/.test(part) ? [Number(part)] : []))),
 ];
 
-/** What is given at a place; undefined: nothing. */
+/** Returns the value at a path, or undefined if it is not set. */
 export function optionAt(text: string, path: readonly string[]): unknown {
   return path.reduce<unknown>((inner, name) => (isOptions(inner) ? inner[name] : undefined), optionsIn(text));
 }
 
-/** The same with another value there; undefined takes it away, and parts that nothing is left of. */
+/** Sets the value at a path. Undefined removes the value, along with any parts that become empty. */
 export function withOption(text: string, path: readonly string[], value: unknown): string {
   const changed = changedAt(optionsIn(text), path, value);
   return changed === undefined ? "" : JSON.stringify(changed);
@@ -49,14 +52,14 @@ function changedAt(within: unknown, [name, ...inner]: readonly string[], value: 
   return Object.keys(changed).length === 0 ? undefined : changed;
 }
 
-/** As it stands in the field. */
+/** Formats a value for its input field. */
 export function fieldText({ kind }: Pick<OptionField, "kind">, value: unknown): string {
   if (value === undefined) return "";
   if (kind === "nodes" && Array.isArray(value)) return value.join(",");
   return typeof value === "string" && kind !== "json" ? value : JSON.stringify(value);
 }
 
-/** What stands in the field as a value; undefined: nothing, or nothing that can be read. */
+/** Parses a field's text. Returns undefined if it is empty or invalid. */
 export function fieldValue({ kind }: Pick<OptionField, "kind">, text: string): unknown {
   if (text.trim() === "") return undefined;
   switch (kind) {
@@ -78,7 +81,7 @@ export function fieldValue({ kind }: Pick<OptionField, "kind">, text: string): u
   }
 }
 
-/** `maxBackOffMs` as `max back off`, and the unit by itself. */
+/** Splits an option's name into words and a unit: `maxBackOffMs` becomes `max back off`, in ms. */
 export function fieldName(name: string): { readonly words: string; readonly unit: string } {
   const [, stem = name, unit = ""] = /^(.+?)(Ms)?$/.exec(name) ?? [];
   return { words: stem.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`), unit: unit.toLowerCase() };

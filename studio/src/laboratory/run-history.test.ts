@@ -17,7 +17,7 @@ describe.each([
   ["token-ring", { protocol: "token-ring", nodes: "4", entries: "3" }],
   ["bully", { scenario: "bully-a-highest-crashed" }],
 ])("a window of a run of %s", (_name, words) => {
-  test("is laid out as if all of the run had been looked through", async () => {
+  test("is laid out as if the whole run had been scanned", async () => {
     const { drawing } = await new TestedLaboratory().run(words);
     for (const axis of [drawing.axes.events, drawing.axes.time]) {
       const history = new RunHistory(drawing, axis);
@@ -31,7 +31,7 @@ describe.each([
   });
 });
 
-test("a frame of a run of 100,000 events looks at no more things than one of a thousandth of it does, as near as one likes", () => {
+test("lays out a frame of a run of 100,000 events at nearly the same cost as one of a thousandth of it", () => {
   const costOf = (steps: number): number => {
     const drawing = drawingOf(steps);
     const history = new RunHistory(drawing, drawing.axes.events);
@@ -46,7 +46,7 @@ test("a frame of a run of 100,000 events looks at no more things than one of a t
   expect(costOf(50_000)).toBeLessThan(1.5 * costOf(500));
 });
 
-test("all of a run of 100,000 events is laid out from samples, which are found once", () => {
+test("lays out a whole run of 100,000 events from samples, which are computed once", () => {
   const drawing = drawingOf(50_000);
   const { end } = drawing.axes.events;
   const history = new RunHistory(drawing, drawing.axes.events);
@@ -57,17 +57,20 @@ test("all of a run of 100,000 events is laid out from samples, which are found o
   expect([arrows, marks, states].every(({ length }) => length <= 2_000)).toBe(true);
 });
 
-test("once they are made, step by step, all of a long run is laid out at the price of what is shown", () => {
+test("lays out a whole long run at the cost of the shown part once the levels exist", () => {
   const drawing = drawingOf(50_000);
   const history = new RunHistory(drawing, drawing.axes.events);
   expect([...history.making()].length).toBeLessThan(30);
   const before = history.touched;
   layOut(history, frameAt(drawing, -18, drawing.axes.events.end + 18));
-  // So many are shown of five kinds at most, and the way down to each is no longer than the logarithm of all.
+  // At most 2,000 items of each of five kinds are shown, and finding each takes at most logarithmic time.
   expect(history.touched - before).toBeLessThan(5 * 2_000 * 17);
 });
 
-/** Four nodes in turn, each of which sends one message to the next in every step, and is inside for every other. */
+/**
+ * Returns a drawing of four nodes that act in turn. In each step, a node sends a message to the next one; in every
+ * other step, it is inside.
+ */
 function drawingOf(count: number): ShownDrawing {
   const steps = Array.from({ length: count }, (_, step) => step * 20);
   const axis = { steps, ticks: steps.map((at) => ({ at, text: "" })), breaks: [], networks: [], end: count * 20 };

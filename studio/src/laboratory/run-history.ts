@@ -1,10 +1,10 @@
-/** A run on one of its axes, as the diagram draws histories: places stand for moments. */
+/** A run on one of its axes, in the form that the diagram draws: with positions on the axis instead of moments. */
 import { firstAfter, firstFrom, Levels } from "../diagram/levels.ts";
 import { endOf, type Happening, type History, type Message, momentOf, type Windowed } from "../diagram/picture.ts";
 import type { StateSpan } from "../diagram/states.ts";
 import type { ShownAxis, ShownDrawing, ShownMark, ShownMessage } from "./engine/drawing.ts";
 
-/** A message that knows its steps. */
+/** A message with the steps at its two ends. */
 export interface RunMessage extends Message {
   readonly shown: ShownMessage;
 }
@@ -13,10 +13,10 @@ const conditions = { up: "running", down: "gone", paused: "paused" } as const;
 const WEIGHTS: Partial<Record<ShownMark["kind"], number>> = { event: 3, crash: 3, start: 0, timeout: 1 };
 const UNSAID = { type: "" };
 
-/** More of a kind than these are not laid out at once: they could not be told apart. */
+/** The maximum number of items of each kind in a layout. More could not be distinguished. */
 const MOST = 2_000;
 
-/** What lasts, with its ends as places. */
+/** A lasting state whose ends are positions on the axis. */
 type Placed<T> = Omit<T, "from" | "to"> & { readonly from: number; readonly to: number };
 
 export class RunHistory implements Windowed<RunMessage> {
@@ -83,7 +83,7 @@ export class RunHistory implements Windowed<RunMessage> {
     this.#ticks = axis.ticks.map((tick) => tick.at);
   }
 
-  /** How many things have been looked at so far. */
+  /** The number of items examined so far, for use in tests. */
   get touched(): number {
     return [this.#messages, this.#marks, this.#lives, this.#states, this.#held].reduce(
       (sum, { touched }) => sum + touched,
@@ -91,7 +91,9 @@ export class RunHistory implements Windowed<RunMessage> {
     );
   }
 
-  /** Makes what windows of a long run need, a little with each step: all at once would hold the page up. */
+  /**
+   * Builds the levels for windows of a long run step by step, because building them all at once would block the page.
+   */
   *making(): Generator<void> {
     for (const each of [this.#messages, this.#marks, this.#lives, this.#states, this.#held]) yield* each.making(MOST);
   }
@@ -121,7 +123,7 @@ export class RunHistory implements Windowed<RunMessage> {
   }
 }
 
-/** Of all from one place up to another every other, every fourth and so on, until they are few. */
+/** Returns every second (or fourth, and so on) item in a range, so that only a few are left. */
 function fewOf<T>(all: readonly T[], from: number, to: number): T[] {
   const apart = 2 ** Math.max(0, Math.ceil(Math.log2((to - from) / MOST)));
   const few: T[] = [];
@@ -129,7 +131,7 @@ function fewOf<T>(all: readonly T[], from: number, to: number): T[] {
   return few;
 }
 
-/** Numbers instead of words. */
+/** Maps names to numbers. */
 class Lanes {
   readonly #numbers = new Map<string, number>();
 
@@ -150,7 +152,7 @@ function markOf({ node, kind, label, nudge }: ShownMark, key: number, at: number
   return { key, at, node, kind, name, content: null, inscription: { label, weight: WEIGHTS[kind] ?? 2 }, nudge };
 }
 
-/** What of it happened in some steps. */
+/** Returns the part of a drawing that belongs to the given steps. */
 export function only(drawing: ShownDrawing, steps: ReadonlySet<number>): ShownDrawing {
   const isIn = (step: number | null): boolean => step === null || steps.has(step);
   return {

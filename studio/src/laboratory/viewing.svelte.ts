@@ -1,14 +1,17 @@
-/** One run under one cursor, as Run, Tour and Embed show it: made by the worker, looked into wherever the cursor goes. */
+/**
+ * One run with one cursor, for the pages Run, Tour and Embed. The worker computes the run and returns its state at the
+ * cursor.
+ */
 import { Cursor } from "./cursor.svelte.ts";
 import type { Look, Progress, ShownRun } from "./engine/answers.ts";
 import type { EngineClient } from "./engine/client.ts";
 import type { Words } from "./engine/recipe.ts";
 
 interface Shown {
-  /** What is to be shown; it is made anew when this changes. */
+  /** Returns the words of the run. The run is computed again when they change. */
   readonly words: () => Words;
   readonly begins: (run: ShownRun, words: Words) => number;
-  /** After the state at a step is known, unless another run is being made. */
+  /** Called once the state at a step is known, unless a new run is being computed. */
   readonly onlook?: (step: number) => void;
 }
 
@@ -17,21 +20,21 @@ export class Viewing {
   run = $state.raw<ShownRun | null>(null);
   look = $state.raw<Look | null>(null);
   failure = $state("");
-  /** How far the worker is with a run; empty while none is made. */
+  /** The progress while a run is being computed. Otherwise empty. */
   making = $state("");
   readonly #engine: EngineClient;
 
-  /** While a component is made, since it has effects. */
+  /** Call this while a component is being created, because it registers effects. */
   constructor(engine: EngineClient, { words, begins, onlook }: Shown) {
     this.#engine = engine;
     this.cursor.isShown = () => this.look?.step === this.cursor.step || this.failure !== "";
     $effect(() => {
       const asked = words();
       this.failure = "";
-      this.making = "Making the run …";
+      this.making = "Preparing the run …";
       const tell = ({ phase, events, states }: Progress) => {
         const count = events > 0 ? `${events.toLocaleString("en")} events` : `${states.toLocaleString("en")} states`;
-        if (words() === asked) this.making = `Making the run: ${count} ${phase}`;
+        if (words() === asked) this.making = `Preparing the run: ${count} ${phase}`;
       };
       engine.run(asked, tell).then(
         (run) => {
@@ -66,7 +69,7 @@ export class Viewing {
     $effect(() => () => this.cursor.pause());
   }
 
-  /** Ends the making of a run. The one that was shown before goes with its worker. */
+  /** Stops computing a run. The previous run is lost along with its worker. */
   stop(): void {
     if (this.making === "") return;
     this.run = null;

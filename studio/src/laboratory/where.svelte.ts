@@ -1,13 +1,16 @@
-/** The place that the address names, and ways to another. */
+/** The current place according to the address, and navigation between places. */
 import { hashOf, type Place, pageProblem, placeOf, type Words } from "./engine/recipe.ts";
 
 class Where {
   place = $state.raw<Place>(placeOf(location.hash));
-  /** Why the address names no page; empty if it names one. */
+  /** Why the address does not name a page. Empty if it does. */
   problem = $state(pageProblem(location.hash));
-  /** Where the cursor has gone since; it makes no run anew, so it is no part of the place. */
+  /**
+   * The cursor, if it has moved since the place was entered. Moving it does not cause a new run, so it is not part of
+   * the place.
+   */
   #noted = $state.raw<Words>({});
-  /** What was read of the address: browsers tell of a change only later. */
+  /** The last hash that was read. Browsers report changes with a delay. */
   #hash = location.hash;
 
   constructor() {
@@ -16,27 +19,30 @@ class Where {
     });
   }
 
-  /** Those of the place, with the step at which the cursor stands. */
+  /** The words of the place, with the cursor's step. */
   get wordsAtCursor(): Words {
     return { ...this.place.words, ...this.#noted };
   }
 
-  /** Is there at once, so that the next key acts on what this one came to. Where one is already, all begins anew. */
+  /**
+   * Goes to a place. This takes effect immediately, so that the next key applies to the new place. Going to the current
+   * place restarts it.
+   */
   go(page: Place["page"], words: Words): void {
     location.hash = hashOf({ page, words });
     this.#read();
   }
 
-  /** Notes the cursor, so that the link holds it; there is nothing to go back to. */
+  /** Stores the cursor in the link without adding an entry to the browser's history. */
   noteCursor(step: number): void {
-    if (location.hash !== this.#hash) return; // It is that of another run already.
+    if (location.hash !== this.#hash) return; // The address already belongs to a new run.
     const { page, words } = placeOf(location.hash);
     this.#noted = { at: String(step) };
     history.replaceState(null, "", hashOf({ page, words: { ...words, ...this.#noted } }));
     this.#hash = location.hash;
   }
 
-  /** The link that makes the same again, with its cursor at a step. */
+  /** Returns the link to the same run with the cursor at the given step. */
   linkAt(step: number): string {
     this.noteCursor(step);
     return location.href;

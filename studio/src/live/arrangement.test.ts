@@ -27,9 +27,9 @@ const token = (at: number, from: number, to: number): TraceEntry => ({
   message: { type: "token" },
 });
 
-test("a token is at one node or on its way, though of one node is heard earlier than of the other", () => {
+test("shows the token at one node or in transit, even if one node's entries arrive first", () => {
   const chronicle = new Chronicle(ring, [
-    // All of the giver comes first.
+    // All entries of the sender arrive first.
     placedAt(1, 0, { holds: "token" }),
     token(10, 0, 1),
     placedAt(10, 0, {}),
@@ -42,25 +42,25 @@ test("a token is at one node or on its way, though of one node is heard earlier 
       flightsOf(chronicle.messages, ring.presented?.carriers ?? [], at),
     );
   expect(told(5)).toEqual(["node 0 has the token"]);
-  expect(told(20)).toEqual(["token on its way: 0 → 1"]);
+  expect(told(20)).toEqual(["token in transit: 0 → 1"]);
   expect(told(40)).toEqual(["node 1 has the token"]);
 });
 
-test("nodes stand in the order of their ring, and nobody who has died keeps what he had", () => {
+test("places nodes in the order of their ring, and shows no token at a crashed node", () => {
   const chronicle = new Chronicle(ring, [placedAt(1, 0, { holds: "token" })]);
   expect(arrangementOf(ring, chronicle.lives, 2).nodes.map(({ node }) => node)).toEqual([2, 0, 1]);
   chronicle.add([{ at: 5, node: 0, kind: "crash" }]);
   expect(arrangementOf(ring, chronicle.lives, 6).nodes[1]?.position).toEqual({});
 });
 
-test("a page that is opened later knows where all stand", () => {
+test("knows all positions when the page is opened later", () => {
   const view = { role: "released", position: { holds: "token" } } as { role: string };
   const late = { ...ring, nodes: [...ring.nodes.slice(0, 2), nodePicture(2, view)] };
   const { lives } = new Chronicle(late, []);
   expect(factsOf(arrangementOf(late, lives, 1_000), [])).toEqual(["node 2 has the token"]);
 });
 
-test("of many that serve each is named by those that it serves", () => {
+test("identifies each of many servers by its clients", () => {
   const view = { role: "node of 1", position: { follows: 1 } } as { role: string };
   const cluster = { ...ring, nodes: [nodePicture(0, view), nodePicture(1, null)] };
   const circle = { ...cluster, presented: { ...presented, rows: [0, 1], topology: "plane" as const } };
@@ -68,7 +68,7 @@ test("of many that serve each is named by those that it serves", () => {
   expect(arrangementOf(circle, lives, 1_000).nodes.map(({ leader }) => leader)).toEqual([1, null]);
 });
 
-test("what has arrived fades, and is not on its way", () => {
+test("fades messages that have arrived, and does not count them as in transit", () => {
   const { messages } = new Chronicle(clusterOf([2, 2, 2]), [send(100, 0, 1), receive(120, 0, 1, 100), send(110, 0, 2)]);
   const shown = (at: number) => flightsOf(messages, [], at).map(({ to, isOver }) => `${to}${isOver ? " over" : ""}`);
   expect(shown(99)).toEqual([]);
@@ -85,7 +85,7 @@ test.each([
   expect(captionOf(nodePicture(0, { role }))).toBe(caption);
 });
 
-test("a link that is cut has a gap in its middle, both ways or one", () => {
+test("draws a cut link with a gap in its middle, in one or both directions", () => {
   const arrangement = arrangementOf(clusterOf([2, 2, 2]), new Map(), 0);
   const placing = placed(arrangement, { width: 300, height: 300 });
   const network = {

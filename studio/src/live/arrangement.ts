@@ -1,4 +1,7 @@
-/** The cluster as its topology is drawn: where each node stands, what it is in, and what is on its way or has just arrived. */
+/**
+ * The input to the topology drawing: the position and state of each node, and the messages that are in transit or have
+ * just arrived.
+ */
 import type { ClusterPicture, NetworkPicture, NodePicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { ArrangedNode, Arrangement } from "../../../src/protocols/index.ts";
@@ -13,12 +16,12 @@ import { briefRole } from "../history/phrase-book.ts";
 const conditions = { starting: "down", exited: "down", paused: "paused", running: "up" } as const;
 
 /**
- * What nodes do is heard of a little later, of each at another time. So what is drawn is how things stood so long ago: one moment
- * for all, at which a token is at one node or on its way.
+ * Entries arrive with a delay that differs by node. The drawing shows the state this long ago, at the same moment for
+ * all nodes, so that a token is always either at one node or in transit.
  */
 export const HEARD_WITHIN_MS = 200;
 
-/** @param at the moment of what positions tell */
+/** Returns the arrangement of a cluster. @param at the moment whose positions are used */
 export function arrangementOf(cluster: ClusterPicture, lives: ReadonlyMap<NodeId, Life>, at: number): Arrangement {
   const { presented, nodes } = cluster;
   const rows = presented?.rows ?? nodes.map(({ id }) => id);
@@ -48,20 +51,20 @@ function arrangedNode(
   };
 }
 
-/** What stands at a node: what it is in, or the first of what it says of itself. */
+/** Returns a node's caption: its role, or the state of its process. */
 export function captionOf({ process, view, byzantine }: NodePicture): string {
   const role = process === "running" ? briefRole(view?.role ?? process) : process;
-  return `${role}${byzantine === undefined ? "" : ", lies"}`;
+  return `${role}${byzantine === undefined ? "" : ", Byzantine"}`;
 }
 
-/** So long the trace of a message stays on its way. */
+/** How long the line of a message remains visible after the message arrives. */
 const AFTERGLOW_MS = 900;
-/** Longer than this nothing is on its way: its end has been missed. */
+/** Messages that have been in transit for longer than this have ended without being noticed. */
 const LONG_MS = 12_000;
-/** More at a time cannot be told apart. */
+/** The maximum number of messages to show. More could not be distinguished. */
 const SHOWN = 24;
 
-/** The last message of each way at a moment. @param messages in the order of time, nearly */
+/** Returns the last message in each direction at a moment. @param messages in nearly chronological order */
 export function flightsOf(messages: readonly Message[], carriers: readonly string[], at: number): Flight[] {
   const last = new Map<string, Flight>();
   const begun = messages.filter(({ sentAt, receivedAt }) => (sentAt ?? receivedAt ?? Infinity) <= at);
@@ -77,7 +80,7 @@ export function flightsOf(messages: readonly Message[], carriers: readonly strin
   return [...last.values()];
 }
 
-/** `both`: nothing passes. `oneWay`: messages pass in one direction still. */
+/** `both`: no message passes. `oneWay`: messages still pass in one direction. */
 type Cut = "none" | "oneWay" | "both";
 
 /** A link between two nodes of a topology, as a line from one circle to the other. */
@@ -87,12 +90,12 @@ interface Link {
   readonly cut: Cut;
   readonly start: Place;
   readonly end: Place;
-  /** Both ends of the gap in the middle of one that is cut. */
+  /** The two ends of the gap in the middle of a cut link. */
   readonly gap: readonly [Place, Place];
   readonly degrees: number;
 }
 
-/** Between more nodes whole links are not drawn: they would be one grey patch. */
+/** The maximum number of nodes with drawn links: with more, intact links would merge into one gray area. */
 const MOST_NODES = 16;
 const [BESIDE_PX, GAP_PX] = [2, 9];
 

@@ -1,4 +1,4 @@
-/** The page's two lines to the server: what it hears, and what it asks for. */
+/** The page's two connections to the server: the event feed, and requests. */
 import type { Act, FeedEvent } from "../../../src/cluster/feed.ts";
 
 export type Connection = "connecting" | "live" | "lost";
@@ -8,10 +8,10 @@ export interface Listener {
   connected(connection: Connection): void;
 }
 
-/** How long to wait before a new attempt, where the browser has given up. */
+/** The delay before reconnecting if the browser has given up. */
 const RETRY_MS = 2_000;
 
-/** Listens until the returned function is called. */
+/** Listens to the feed until the returned function is called. */
 export function listen(listener: Listener): () => void {
   let source: EventSource;
   let retry: ReturnType<typeof setTimeout> | undefined;
@@ -25,7 +25,7 @@ export function listen(listener: Listener): () => void {
     };
     source.onerror = () => {
       listener.connected("lost");
-      // The browser reconnects by itself, except after an answer that was no event stream.
+      // The browser reconnects by itself, except after a response that is not an event stream.
       if (source.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_MS);
     };
   }
@@ -37,7 +37,7 @@ export function listen(listener: Listener): () => void {
   };
 }
 
-/** Resolves to null, or to a sentence that says why it was refused. */
+/** Sends a request. Resolves to null if it was accepted, or to a sentence that explains why it was rejected. */
 export async function request(act: Act): Promise<string | null> {
   try {
     const response = await fetch("/api/act", {

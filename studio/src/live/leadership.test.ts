@@ -4,7 +4,7 @@ import { Life } from "../history/life.ts";
 import { leadershipOf } from "./leadership.ts";
 import { lastTakeover, takeoverInWords } from "./takeover.ts";
 
-test("all agree", () => {
+test("reports a leader that all nodes follow", () => {
   expect(leadershipOf(clusterOf([2, 2, 2]))).toEqual({
     leader: 2,
     headline: "Node 2 leads.",
@@ -12,12 +12,12 @@ test("all agree", () => {
   });
 });
 
-test("some do not know yet", () => {
+test("reports nodes that do not know the leader yet", () => {
   const { leader, detail } = leadershipOf(clusterOf([null, 2, 2]));
-  expect([leader, detail]).toEqual([2, "2 of 3 agree; node 0 knows no leader."]);
+  expect([leader, detail]).toEqual([2, "2 of 3 agree; node 0 has no leader."]);
 });
 
-test("two sides of a split", () => {
+test("reports a leader per side of a split", () => {
   const cluster = clusterOf([2, 2, 2, 4, 4]);
   const cut = { ...cluster, network: { ...cluster.network, cuts: [[2, 4]] } } as const;
   expect(leadershipOf(cut)).toEqual({
@@ -27,25 +27,25 @@ test("two sides of a split", () => {
   });
 });
 
-test("two leaders though no link is cut", () => {
+test("reports two leaders when no link is cut", () => {
   const { leader, headline } = leadershipOf(clusterOf([2, 2, 2, 4, 4]));
   expect([leader, headline]).toEqual(["split", "Leaders disagree."]);
 });
 
-test("nobody leads: what the nodes are at is told, and not guessed", () => {
+test("reports the roles of the nodes without a leader", () => {
   const at = (...roles: string[]) =>
     leadershipOf(pictureOf(roles.map((role, id) => nodePicture(id, { role, leader: null }))));
   expect(at("idle", "idle")).toEqual({ leader: "none", headline: "No leader.", detail: "2 idle." });
   expect(at("candidate", "idle", "candidate").detail).toBe("2 candidate, 1 idle.");
 });
 
-test("a dead leader that nobody misses yet", () => {
+test("reports a crashed leader that no node suspects yet", () => {
   const nodes = [nodePicture(0, { role: "follower", leader: 1 }), nodePicture(1, null, "exited")];
   const { leader, headline } = leadershipOf(pictureOf(nodes));
-  expect([leader, headline]).toEqual(["none", "Node 1 is gone."]);
+  expect([leader, headline]).toEqual(["none", "Node 1 has stopped."]);
 });
 
-test("the protocol's own sentence comes first, and nothing is said twice", () => {
+test("puts the protocol's own sentence first, and repeats nothing", () => {
   const told = (leaders: readonly (number | null)[], headline: string) => {
     const cluster = clusterOf(leaders);
     const { headline: first, detail } = leadershipOf({
@@ -56,12 +56,12 @@ test("the protocol's own sentence comes first, and nothing is said twice", () =>
     return `${first} ${detail}`;
   };
   expect(told([2, 2, 2], "Term 3: node 2 leads.")).toBe("Term 3: node 2 leads. All 3 nodes agree.");
-  expect(told([null, null], "Nobody has called an election yet.")).toMatch(/^Nobody has called an election yet\. 2 /);
+  expect(told([null, null], "No election has started yet.")).toMatch(/^No election has started yet\. 2 /);
   expect(told([2, 2, 2, 4, 4], "Nodes 2 and 4 both lead.")).toMatch(/^Nodes 2 and 4 both lead\. Leaders disagree\. /);
-  expect(told([2, 2, 2], "Nobody is inside.")).toBe("Nobody is inside. Node 2 leads. All 3 nodes agree.");
+  expect(told([2, 2, 2], "No node is inside.")).toBe("No node is inside. Node 2 leads. All 3 nodes agree.");
 });
 
-test("what a paused node believes does not count", () => {
+test("ignores the belief of a paused node", () => {
   const nodes = [
     nodePicture(0, { role: "leader", leader: 0 }),
     nodePicture(1, { role: "leader", leader: 1 }, "paused"),
@@ -69,16 +69,16 @@ test("what a paused node believes does not count", () => {
   expect(leadershipOf(pictureOf(nodes)).leader).toBe(0);
 });
 
-test("a protocol without leaders is told by its roles", () => {
+test("describes a protocol without leaders by its roles", () => {
   const nodes = [nodePicture(0, { role: "waiting" }), nodePicture(1, { role: "inside" })];
   expect(leadershipOf(pictureOf(nodes))).toEqual({
     leader: "none",
-    headline: "2 nodes run.",
+    headline: "2 nodes are running.",
     detail: "1 waiting, 1 inside.",
   });
 });
 
-test("a takeover lasts from the leader's crash until another leads", () => {
+test("measures a takeover from the leader's crash until another node leads", () => {
   const spans = { spans: "leadership", term: "term" } as const;
   const [heir, late] = [new Life(0, spans), new Life(1, spans)];
   heir.supposeBefore(nodePicture(0, { role: "follower", leader: 1 }));
@@ -95,7 +95,7 @@ test("a takeover lasts from the leader's crash until another leads", () => {
   expect(takeover && takeoverInWords(takeover)).toBe("Last takeover: node 0, 352 ms after node 1 died.");
 });
 
-test("a takeover is replaced by a later change of the leader", () => {
+test("replaces a takeover by a later change of leader", () => {
   const spans = { spans: "leadership", term: "term" } as const;
   const [low, high] = [new Life(2, spans), new Life(3, spans)];
   const lives = new Map([

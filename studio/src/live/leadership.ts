@@ -1,10 +1,10 @@
-/** Who leads, in words, from what every running node believes. */
+/** Describes the leader based on the views of all running nodes. */
 import type { ClusterPicture, NodePicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { briefRole, inWords, nodesInWords } from "../history/phrase-book.ts";
 
 export interface Leadership {
-  /** A running node that others or itself believe in; `split` if there are several. */
+  /** The running node that the nodes follow. `split` if there are several. */
   readonly leader: NodeId | "none" | "split";
   readonly headline: string;
   readonly detail: string;
@@ -19,7 +19,7 @@ export function leadershipOf(cluster: ClusterPicture): Leadership {
   const told = leadershipIn(cluster);
   const headline = cluster.headline ?? null;
   if (headline === null) return told;
-  // What the protocol is for comes first; who leads in it is a detail, unless it says so itself.
+  // The protocol's own headline comes first. The leader is a detail, unless the headline already names it.
   const isSaid =
     told.headline === NOBODY ? cluster.spans.spans === "leadership" : headline.includes(`ode ${told.leader} leads`);
   return { ...told, headline, detail: isSaid ? told.detail : `${told.headline} ${told.detail}` };
@@ -43,7 +43,7 @@ function leadershipIn(cluster: ClusterPicture): Leadership {
   if (first !== undefined) return led(first, running, cluster.protocol);
   const [mourned] = followings;
   if (mourned !== undefined) return bereft(mourned.leader, cluster);
-  // Whether anybody has called an election, only the roles can tell.
+  // Only the roles show whether a node has called an election.
   return { leader: "none", headline: NOBODY, detail: rolesInWords(running) };
 }
 
@@ -53,20 +53,20 @@ function led({ leader, followers }: Following, running: readonly NodePicture[], 
     dissent.length === 0
       ? agreement(running.length)
       : `${followers.length} of ${running.length} agree; ${dissentInWords(dissent)}.`;
-  // Members of `join()` have as many leaders as elections; what they show is who serves the locks.
+  // The members of `join()` have one leader per election. Their view shows the member that serves the locks.
   const does = protocol === "services" ? "serves the locks" : "leads";
   return { leader, headline: `Node ${leader} ${does}.`, detail };
 }
 
-/** The nodes follow one that is not there. */
+/** Describes a cluster whose nodes follow a node that is not running. */
 function bereft(leader: NodeId, cluster: ClusterPicture): Leadership {
   const process = cluster.nodes.find((node) => node.id === leader)?.process;
-  const fate = process === "paused" ? "is paused" : process === "starting" ? "is starting" : "is gone";
+  const fate = process === "paused" ? "is paused" : process === "starting" ? "is starting" : "has stopped";
   return { leader: "none", headline: `Node ${leader} ${fate}.`, detail: "The others have not noticed yet." };
 }
 
 function leaderless(running: readonly NodePicture[]): Leadership {
-  return { leader: "none", headline: `${running.length} nodes run.`, detail: rolesInWords(running) };
+  return { leader: "none", headline: `${running.length} nodes are running.`, detail: rolesInWords(running) };
 }
 
 function rolesInWords(running: readonly NodePicture[]): string {
@@ -89,14 +89,14 @@ function followingsOf(running: readonly NodePicture[]): Following[] {
 }
 
 function agreement(count: number): string {
-  if (count === 1) return "It runs alone.";
+  if (count === 1) return "It is the only node running.";
   return count === 2 ? "Both nodes agree." : `All ${count} nodes agree.`;
 }
 
 function dissentInWords(dissent: readonly NodePicture[]): string {
   const lost = dissent.filter((node) => (node.view?.leader ?? null) === null).map((node) => node.id);
   const loyal = followingsOf(dissent).map(follow);
-  const unaware = lost.length === 0 ? [] : [`${nodesInWords(lost)} ${lost.length === 1 ? "knows" : "know"} no leader`];
+  const unaware = lost.length === 0 ? [] : [`${nodesInWords(lost)} ${lost.length === 1 ? "has" : "have"} no leader`];
   return [...unaware, ...loyal].join("; ");
 }
 

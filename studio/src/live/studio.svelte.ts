@@ -1,4 +1,4 @@
-/** All that the page knows, kept up to date from the feed; and the acts that a person may take. */
+/** The state of the live page, which is kept up to date from the feed, and the user's actions. */
 import { SvelteSet } from "svelte/reactivity";
 import type { Act, ClusterPicture, FeedEvent } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
@@ -8,33 +8,33 @@ import type { Line } from "../history/lines.ts";
 import { type Connection, listen, request } from "./feed.ts";
 import { Turns } from "./turns.ts";
 
-/** How often the past is trimmed. */
+/** How often old entries are removed. */
 const TRIM_MS = 1_000;
 const TOAST_MS = 6_000;
-/** More often than this nobody can read; what moves, moves with every frame anyway. */
+/** The minimum interval between updates. Faster ones could not be read. Moving parts move in every frame anyway. */
 const REDRAW_MS = 120;
 const LINES_MS = 300;
-/** Bringing the words up to date takes no more than this part of the time; painting them takes as much again. */
+/** The maximum fraction of time spent on updating the text. Painting takes about the same amount again. */
 const REDRAW_SHARE = 0.05;
 
 export class Studio {
   connection = $state<Connection>("connecting");
   cluster = $state.raw<ClusterPicture | null>(null);
   lines = $state.raw<readonly Line[]>([]);
-  /** Counts what was learnt; whatever draws the chronicle reads it to be drawn again. */
+  /** Incremented on every update. Code that draws the chronicle reads it, so that it is run again. */
   revision = $state(0);
   complaint = $state<string | null>(null);
   /** The nodes selected for a cut or for one side of a split. */
   readonly selected = new SvelteSet<NodeId>();
 
   chronicle: Chronicle | null = null;
-  /** While somebody studies the past, nothing after this moment is forgotten. */
+  /** While a user is studying the past, nothing after this moment is discarded. */
   studiedFrom = Infinity;
-  /** Whatever is much work to draw takes its turn here. */
+  /** Coordinates expensive drawing. */
   readonly turns = new Turns();
 
   #log = new EventLog();
-  /** What to add to this page's clock to get the server's. */
+  /** How far the server's clock is ahead of the page's clock. */
   #aheadMs = 0;
   #stoppedAt: number | null = null;
   #trimmedAt = 0;
@@ -46,12 +46,12 @@ export class Studio {
   #areLinesOld = false;
   #toast: ReturnType<typeof setTimeout> | undefined;
 
-  /** Starts to listen; returns what stops it. */
+  /** Starts listening. Returns a function that stops listening. */
   open(): () => void {
     return listen({
       heard: (event) => this.#hear(event),
       connected: (connection) => {
-        // Without news nobody knows what the present is like: it stays where it was last seen.
+        // Without updates, the present is unknown, so time stops at the last known moment.
         if (connection === "lost") this.#stoppedAt ??= this.now();
         else this.#stoppedAt = null;
         this.connection = connection;
@@ -59,7 +59,7 @@ export class Studio {
     });
   }
 
-  /** The present, by the server's clock, in milliseconds. */
+  /** Returns the current time on the server's clock, in milliseconds. */
   now(): number {
     return this.#stoppedAt ?? Date.now() + this.#aheadMs;
   }
@@ -85,7 +85,7 @@ export class Studio {
     if (!this.selected.delete(node)) this.selected.add(node);
   }
 
-  /** Has the lines told once more, when it is their turn. */
+  /** Updates the lines again when it is their turn. */
   tellLinesAgain(): void {
     this.#areLinesOld = true;
     this.#scheduleRedraw();
@@ -131,7 +131,7 @@ export class Studio {
     this.#scheduleRedraw();
   }
 
-  /** None in a hidden tab, which gets no frames. */
+  /** Redraws in the next frame. Hidden tabs do not get frames, so they do not redraw. */
   #scheduleRedraw(): void {
     this.#redraw ??= requestAnimationFrame((frame) => {
       this.#redraw = null;
@@ -149,7 +149,7 @@ export class Studio {
     this.#areWordsOld = false;
     this.#redrawnAt = began;
     this.revision += 1;
-    // What depends on it is drawn in a microtask that waits already: this one comes after it.
+    // Measure after the microtask for dependent drawing, which is already queued.
     queueMicrotask(() => {
       this.#redrawTookMs = performance.now() - began;
     });

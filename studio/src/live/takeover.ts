@@ -1,16 +1,16 @@
-/** The last change of the leader, and how long the cluster had none if the leader's process stopped. */
+/** Finds the last change of leader and, if the leader's process stopped, how long the cluster had no leader. */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Life } from "../history/life.ts";
 
 export interface Takeover {
   readonly from: NodeId;
   readonly to: NodeId;
-  /** What stopped the leader before; `running` if nothing did. */
+  /** The fate of the previous leader. `running` if it was not stopped. */
   readonly fate: "gone" | "paused" | "running";
   readonly tookMs: number;
 }
 
-/** Null if no change is remembered. */
+/** Returns the last takeover, or null if no change of leader is remembered. */
 export function lastTakeover(lives: ReadonlyMap<NodeId, Life>): Takeover | null {
   const all = [...lives.values()].map((life) => ({ node: life.node, stretches: life.stretches() }));
   const losses = all.flatMap(({ node, stretches }) =>

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { type Piece, Turns } from "./turns.ts";
 
-/** Who draws in each frame, where these ask in this order. */
+/** Returns the piece that draws in each frame, if these request in this order. */
 function drawn(turns: Turns, frames: readonly (readonly Piece[])[], from = 0): Piece[][] {
   return frames.map((asking, index) => asking.filter((piece) => turns.take(piece, from + index * 16)));
 }
 
-test("no two draw in one frame", () => {
+test("lets only one piece draw per frame", () => {
   expect(drawn(new Turns(), [["words", "layout"], ["layout"], ["layout"], []])).toEqual([
     ["words"],
     ["layout"],
@@ -15,7 +15,7 @@ test("no two draw in one frame", () => {
   ]);
 });
 
-test("who asks again and again gets a turn, however often the others ask", () => {
+test("gives a turn to every piece that keeps requesting one, no matter how often the others request", () => {
   const all: readonly Piece[] = ["words", "log", "layout", "pixels"];
   expect(
     drawn(
@@ -25,6 +25,6 @@ test("who asks again and again gets a turn, however often the others ask", () =>
   ).toEqual([...all, "words", "log"]);
 });
 
-test("who was refused and has nothing to draw any more keeps the others waiting for one frame at most", () => {
+test("delays the others by at most one frame if a refused piece no longer requests", () => {
   expect(drawn(new Turns(), [["words", "log"], ["words"], ["words"]])).toEqual([["words"], [], ["words"]]);
 });

@@ -1,17 +1,20 @@
 /**
- * One large piece of drawing a frame: the words of the page, the log, the layout of the diagram, the pixels below it. Each
- * alone has time enough; two of them make a frame late.
+ * Limits drawing to one large piece per frame: the text of the page, the log, the layout of the diagram, or its pixels.
+ * Each piece fits into a frame, but two of them would delay it.
  */
 export type Piece = "words" | "log" | "layout" | "pixels";
 
 export class Turns {
   #frame = Number.NaN;
   #isTaken = false;
-  /** Who waits, the longest first. */
+  /** The waiting pieces. The one that has waited longest comes first. */
   #queue: Piece[] = [];
   #asked = new Set<Piece>();
 
-  /** Whether it is the turn of `piece` in the frame that began at `frame`. Refused, it asks again with every frame. */
+  /**
+   * Returns whether `piece` may draw in the frame that began at `frame`. A piece that may not draw has to ask again in
+   * every frame.
+   */
   take(piece: Piece, frame: number): boolean {
     if (frame !== this.#frame) this.#begin(frame);
     this.#asked.add(piece);
@@ -22,7 +25,7 @@ export class Turns {
     return true;
   }
 
-  /** A diagram that did not ask again has nothing to draw any more, and keeps no other waiting. */
+  /** Begins a frame. Removes pieces that have not asked again, because they have nothing left to draw. */
   #begin(frame: number): void {
     this.#queue = this.#queue.filter((piece) => this.#asked.has(piece));
     this.#asked = new Set();

@@ -11,7 +11,7 @@ const leader = (at: number, node: number, role: string, leads: number | null): T
   view: { role, leader: leads },
 });
 
-/** Node 1 calls, 2 answers and leads. */
+/** A trace: node 1 calls an election, and node 2 answers and leads. */
 const election = [
   leader(1, 1, "idle", null),
   leader(1, 2, "idle", null),
@@ -25,7 +25,7 @@ const election = [
 const over = leader(120, 1, "follower", 2);
 const LONG_BEFORE = send(20, 0, 1);
 
-test("an election has its own messages, from its first to its end", () => {
+test("counts the messages of an election, from its start to its end", () => {
   const cluster = { ...clusterOf([null, null, null]), now: 2_000 };
   const worked = (...entries: TraceEntry[]) => workIn("election", new Chronicle(cluster, entries));
   expect(worked()).toBeNull();
@@ -38,7 +38,7 @@ test("an election has its own messages, from its first to its end", () => {
   });
 });
 
-test("an entry has what is sent while somebody waits or is inside: a token that goes round has none", () => {
+test("counts messages toward entries only while a node waits or is inside", () => {
   const cluster = { ...clusterOf([null, null]), spans: { spans: "section", term: "epoch" } as const, now: 2_000 };
   const section = (at: number, role: string): TraceEntry => ({ at, node: 0, kind: "view", view: { role } });
   const entries = [
@@ -59,7 +59,7 @@ test("an entry has what is sent while somebody waits or is inside: a token that 
   });
 });
 
-test("decisions are those of the node that has most, multicasts are counted as they are sent", () => {
+test("takes decisions from the node that has most, and counts multicasts when they are sent", () => {
   const decided = (at: number, node: number) => event(at, node, "consensus", { type: "decided" });
   const sent: TraceEntry = { at: 5, node: 0, kind: "command", command: { type: "send" } };
   const cluster = { ...clusterOf([null, null]), now: 2_000 };

@@ -1,4 +1,7 @@
-/** What the last piece of work has cost: of an election its own messages, of entries, messages and decisions the mean of a minute. */
+/**
+ * Computes the cost in messages: either the cost of the last election, or the mean per entry, multicast or decision
+ * over the last minute.
+ */
 import type { Presented } from "../../../src/cluster/feed.ts";
 import { momentOf } from "../diagram/picture.ts";
 import type { Chronicle, Mark, Message } from "../history/chronicle.ts";
@@ -7,13 +10,17 @@ import { electionIn, merged, type Period, type Work } from "../work.ts";
 
 type Remembered = Pick<Chronicle, "messages" | "marks" | "lives">;
 
-/** Null where there is nothing to count, or nothing has been done. What keeps coming anyway, such as heartbeats, is not counted. */
+/**
+ * Returns the cost, or null if there is nothing to count or nothing has happened yet. Chatter, such as heartbeats, is
+ * not counted.
+ */
 export function workIn(name: Presented["work"], remembered: Remembered): Work | null {
   if (name === null) return null;
   const messages = remembered.messages.filter(({ from, to }) => from !== to);
   if (name === "election") return lastElection(remembered, messages);
   if (name === "entry") return entries(remembered, messages);
-  // As far as both are remembered; a command stands before the messages that follow from it.
+  // Count only as far back as both marks and messages are remembered. A command comes before the messages that it
+  // causes.
   const [first] = messages;
   const since = first === undefined ? -Infinity : momentOf(first) - BEFORE_MS;
   const count = countOf[name](remembered.marks.filter(({ at }) => at >= since));
@@ -34,7 +41,10 @@ const countOf: Readonly<Record<"multicast" | "decision", (marks: readonly Mark[]
   },
 };
 
-/** What is sent while nobody waits and nobody is inside, as where a token goes round, is nobody's entry. */
+/**
+ * Returns the cost of entries. Messages sent while no node is waiting or inside, such as a circulating token, are not
+ * counted.
+ */
 function entries({ lives, marks }: Remembered, messages: readonly Message[]): Work | null {
   const busy = periods(lives, ({ kind, from, to }) => (kind === "waiting" || kind === "inside" ? { from, to } : null));
   const count = emitted(marks, "entered").length;
@@ -44,19 +54,22 @@ function entries({ lives, marks }: Remembered, messages: readonly Message[]): Wo
   return { name: "entry", count, messages: own.length / count, isOver };
 }
 
-/** Clocks of different machines are this far apart, and what a step sends is stamped a little earlier than what it leads to. */
+/**
+ * The tolerance for times. Clocks differ between machines, and a step's messages are stamped slightly before its
+ * effects.
+ */
 const SKEW_MS = 5;
 
 const isWithin = ({ from, to }: Period, at: number | null): boolean => at !== null && at >= from - SKEW_MS && at <= to;
 
-/** Periods in which nodes were in such states. */
+/** Returns the merged periods that `pick` selects from the states of all nodes. */
 function periods(lives: Remembered["lives"], pick: (state: LastingState) => Period | null): readonly Period[] {
   const all = [...lives.values()].flatMap((life) => life.states().flatMap((state) => pick(state) ?? []));
   return merged(all, SKEW_MS);
 }
 
 function lastElection({ lives }: Remembered, messages: readonly Message[]): Work | null {
-  // The page does not remember the beginning of states that are older than what it remembers.
+  // Skip states that are older than the page's memory, because their beginning is unknown.
   const elections = periods(lives, (state) => (state.from === -Infinity ? null : electionIn(state)));
   const last = elections.at(-1);
   if (last === undefined) return null;

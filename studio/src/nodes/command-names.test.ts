@@ -3,7 +3,7 @@ import { offeredCommands } from "../../../src/cluster/local/offered-commands.ts"
 import { protocolNamed, protocolNames } from "../../../src/protocols/index.ts";
 import { commandNames } from "./command-names.ts";
 
-/** As a member's status has them. */
+/** Returns command names as listed by a member's status. */
 function offered(protocol: string): string[] {
   const shapes = protocolNamed(protocol).node().shapes.command ?? {};
   const fields = Object.entries(shapes as Record<string, Record<string, { kind?: string; variants?: object }>>).flatMap(
@@ -27,20 +27,20 @@ const first = {
   propose: "Propose",
 } as const;
 
-test.each(protocolNames)("%s has what it is for as its first command, and no two of one name", (protocol) => {
+test.each(protocolNames)("%s lists its main command first, and no two commands of the same name", (protocol) => {
   const { verb } = protocolNamed(protocol).family;
   if (verb !== null) expect(texts(protocol)[0]).toBe(first[verb]);
   const names = commandNames(offered(protocol)).map(({ text, part }) => `${text} ${part}`);
   expect(new Set(names).size).toBe(names.length);
 });
 
-test("votes and lookups can be commanded; what parts say to each other cannot", () => {
+test("offers votes and lookups, but no internal commands", () => {
   expect(texts("two-phase-commit")).toEqual(["Propose", "Vote no", "Vote yes"]);
   expect(texts("super-peer-dht")).toEqual(["Call an election", "Leave", "Find a key"]);
   expect(texts("maekawa")).toEqual(["Request", "Request, then release", "Release"]);
 });
 
-test("a command that nobody has named yet goes by its own name, with its part where two are alike", () => {
+test("shows a command without a title by its own name, with its part if two are alike", () => {
   expect(commandNames(["one.rest", "two.rest", "ponder"])).toEqual([
     { command: "one.rest", text: "Rest", part: "one" },
     { command: "two.rest", text: "Rest", part: "two" },
@@ -48,7 +48,7 @@ test("a command that nobody has named yet goes by its own name, with its part wh
   ]);
 });
 
-test("a command that is called constructor has its own name", () => {
+test("handles a command called constructor", () => {
   expect(commandNames(["constructor", "workload.toString"])).toEqual([
     { command: "constructor", text: "Constructor", part: null },
     { command: "workload.toString", text: "ToString", part: null },

@@ -1,15 +1,15 @@
-/** Commands by the names that people have for them. */
+/** Readable names of commands. */
 import { nameOfWord } from "../../../src/trace/log.ts";
 
 export interface CommandName {
-  /** As the member takes it. */
+  /** The command, as accepted by the member. */
   readonly command: string;
   readonly text: string;
-  /** Of the protocol, where two parts of it have a command of the same name; else null. */
+  /** The part of the protocol, if two parts have a command with the same name. Otherwise null. */
   readonly part: string | null;
 }
 
-/** A map: members name their commands, and may call one `constructor`. */
+/** Readable names. This is a map because a command may be called `constructor`. */
 const texts: ReadonlyMap<string, string> = new Map(
   Object.entries({
     "workload.use": "Request, then release",
@@ -29,7 +29,7 @@ const texts: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** What parts of one process say to each other, and nobody else means. */
+/** Internal commands between the parts of a process. */
 const INNER: ReadonlySet<string> = new Set([
   "workload.lost",
   "workload.begin",
@@ -43,7 +43,7 @@ const INNER: ReadonlySet<string> = new Set([
   "replica.look",
 ]);
 
-/** What a protocol is for comes first. */
+/** The main commands of protocols, which are listed first. */
 const FIRST = ["Propose", "Request", "Request, then release", "Release", "Send", "Call an election"];
 const place = (text: string): number => (FIRST.includes(text) ? FIRST.indexOf(text) : FIRST.length);
 

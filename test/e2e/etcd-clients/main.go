@@ -1,6 +1,6 @@
-// Clients of etcd's own library for Go, each with its package concurrency: a mutex and an election, over and over, and resources that
-// look at who uses them. Prints what they have come to as lines of JSON until its standard input ends. Built against Debian's
-// golang-etcd-server-dev, without modules.
+// Clients that repeatedly use a mutex and an election of etcd's Go library (package concurrency), and resources that check
+// their users. Prints the counts as lines of JSON until standard input ends. Built against Debian's golang-etcd-server-dev,
+// without modules.
 package main
 
 import (
@@ -32,7 +32,7 @@ const (
 
 var patience time.Duration
 
-// What is printed: what there was in all, and what must not be.
+// The printed counts, and the violations.
 type account struct {
 	Mutex    int64    `json:"mutex"`
 	Election int64    `json:"election"`
@@ -65,8 +65,8 @@ func say() {
 
 func hasToStop() bool { return atomic.LoadInt32(&stopping) == 1 }
 
-// A session, and until when it holds for certain: a lease lasts for its time from when its renewal was asked for, as no member can have
-// renewed it earlier. Behind that the library still takes it for alive until it notices, and nobody can blame the cluster.
+// A session that is certain to last until a known time: its TTL after the last renewal was requested, since no member can
+// have renewed it earlier. The library may consider the session alive for longer, which is not an error of the cluster.
 type vouched struct {
 	*concurrency.Session
 	leases *watchedLeases
@@ -82,7 +82,7 @@ func (s *vouched) holds() bool {
 	}
 }
 
-// Says of a session that ends by itself whether it may have.
+// Reports a violation if the session ends by itself before its time.
 func (s *vouched) watch(name string) {
 	<-s.Done()
 	if atomic.LoadInt32(&s.given) == 1 {
@@ -97,7 +97,7 @@ func (s *vouched) watch(name string) {
 	}
 }
 
-// Gives its lease back, where that can be done; otherwise it ends by itself.
+// Revokes the lease if possible. Otherwise it expires.
 func (s *vouched) end() {
 	atomic.StoreInt32(&s.given, 1)
 	s.Orphan()
@@ -112,7 +112,7 @@ func (s *vouched) end() {
 	}
 }
 
-// The calls about leases, and when what was answered was asked for.
+// Wraps the calls about leases, and records when the last answered renewal was requested.
 type watchedLeases struct {
 	pb.LeaseClient
 	mutex sync.Mutex
@@ -150,7 +150,7 @@ func (l *watchedLeases) LeaseKeepAlive(ctx context.Context, opts ...grpc.CallOpt
 	return &watchedStream{Lease_LeaseKeepAliveClient: stream, leases: l, asked: map[int64][]time.Time{}}, nil
 }
 
-// Answers come in the order of requests.
+// Responses arrive in the order of the requests.
 type watchedStream struct {
 	pb.Lease_LeaseKeepAliveClient
 	leases *watchedLeases
@@ -179,7 +179,7 @@ func (s *watchedStream) Recv() (*pb.LeaseKeepAliveResponse, error) {
 	return response, nil
 }
 
-// What may have one user at a time, and takes no token below the highest that it has seen.
+// A resource that allows one user at a time, and rejects tokens lower than the highest one it has seen.
 type resource struct {
 	name    string
 	entries *int64
@@ -196,7 +196,8 @@ type use struct {
 
 func (u *use) String() string { return fmt.Sprintf("%s with %d", u.who, u.token) }
 
-// Whether it is let in. Who comes after one that may still be there is wrong, and who comes late is, unless its session is over.
+// Returns whether the user may enter. It is a violation if the previous user's session may still last, or if the user is too
+// late although its own session lasts.
 func (r *resource) enter(next *use) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -237,7 +238,7 @@ func (r *resource) leave(user *use) {
 	}
 }
 
-// How one comes in, with which token, and leaves.
+// Acquires the mutex or the leadership. Returns its token and a function that releases it.
 type turn func(ctx context.Context, session *concurrency.Session) (token int64, leave func(context.Context) error, err error)
 
 func lock(ctx context.Context, session *concurrency.Session) (int64, func(context.Context) error, error) {
@@ -257,7 +258,8 @@ func lead(ctx context.Context, session *concurrency.Session) (int64, func(contex
 	return election.Rev(), election.Resign, nil
 }
 
-// A call whose outcome is unknown may be carried out later, and would then meet what the session has done since: another session goes on.
+// Uses the resource repeatedly. A call with an unknown outcome may take effect later and conflict with later calls of its
+// session, so a new session follows.
 func work(name string, client *clientv3.Client, leases *watchedLeases, ttl int, take turn, of *resource) {
 	for !hasToStop() {
 		session, err := open(client, ttl)
@@ -278,7 +280,7 @@ func work(name string, client *clientv3.Client, leases *watchedLeases, ttl int, 
 	}
 }
 
-// Its context is that of the session's whole life, so only what opens it is given up.
+// The context lasts as long as the session, so the timeout applies only to opening it.
 func open(client *clientv3.Client, ttl int) (*concurrency.Session, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	late := time.AfterFunc(patience, cancel)
@@ -286,7 +288,7 @@ func open(client *clientv3.Client, ttl int) (*concurrency.Session, error) {
 	return concurrency.NewSession(client, concurrency.WithTTL(ttl), concurrency.WithContext(ctx))
 }
 
-// Whether the session may go on.
+// Uses the resource once. Returns whether the session can continue.
 func once(name string, session *vouched, take turn, of *resource) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -1,4 +1,4 @@
-/** Three servers of one engine, of which the leader is killed and paused. */
+/** Three servers of one engine, whose leader is killed and paused. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { leadsAt as leadsEtcdAt } from "../../../bench/cluster/etcd.ts";
@@ -11,10 +11,10 @@ export const CLUSTER_SIZE = 3;
 export class EngineCluster implements Served {
   readonly #servers: readonly EngineServer[];
   readonly #leads: (port: number) => Promise<boolean>;
-  /** What was killed or paused last. */
+  /** The server that was killed or paused last. */
   #down: EngineServer | null = null;
 
-  /** @param leads whether the server at that port leads; it may be away. */
+  /** @param leads whether the server at that port leads; it may be down */
   constructor(servers: readonly EngineServer[], leads: (port: number) => Promise<boolean>) {
     this.#servers = servers;
     this.#leads = leads;
@@ -53,18 +53,18 @@ export class EngineCluster implements Served {
       for (const server of this.#servers) if (await this.#leads(server.port)) return server;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    throw new Error("no server came to lead");
+    throw new Error("no server became leader");
   }
 }
 
-/** Of each server: that of its clients, and others. */
+/** Returns `count` free ports for each server. The first one is for clients. */
 async function portsOfEach(count: number): Promise<number[][]> {
   const all: number[][] = [];
   for (let at = 0; at < CLUSTER_SIZE; at++) all.push(await freePorts(count));
   return all;
 }
 
-/** Three servers of NATS, which keep the stream on all of them. */
+/** Three NATS servers, which replicate the stream on all of them. */
 export async function natsCluster(): Promise<EngineCluster> {
   const servers = (await portsOfEach(3)).map(([client = 0, peer = 0, monitoring = 0], at) => {
     return { client, peer, monitoring, name: `server${at}` };
@@ -74,12 +74,15 @@ export async function natsCluster(): Promise<EngineCluster> {
     const args = (folder: string, port: number): string[] => [
       ...natsServer.args(folder, port),
       ...["--server_name", name, "--http_port", String(monitoring)],
-      // Clients learn of no others: the network between a process and the servers must not be bypassed.
+      // Clients do not learn other addresses: they must not bypass the network between a process and the servers.
       ...["--cluster_name", "engines", "--cluster", `nats://127.0.0.1:${peer}`, "--routes", routes, "--no_advertise"],
     ];
     return EngineServer.start({ ...natsServer, args }, client);
   });
-  /** The one stream that there is; with servers that have all caught up, as one that has not may be long in following another. */
+  /**
+   * Returns whether the server at this port leads the only stream, and all servers have caught up. A server that has
+   * not caught up may take long to follow another leader.
+   */
   const leads = async (port: number): Promise<boolean> => {
     const { name, monitoring } = servers.find(({ client }) => client === port) ?? { name: "", monitoring: 0 };
     const answer = (await (await monitored(monitoring, "/jsz?streams=true"))?.json()) as JetStreamAnswer | undefined;
@@ -98,7 +101,8 @@ interface JetStreamAnswer {
 }
 
 const monitored = (monitoring: number, path: string): Promise<Response | null> =>
-  fetch(`http://127.0.0.1:${monitoring}${path}`, { signal: AbortSignal.timeout(1_000) }).catch(() => null); // It is away.
+  // The server is down.
+  fetch(`http://127.0.0.1:${monitoring}${path}`, { signal: AbortSignal.timeout(1_000) }).catch(() => null);
 
 export async function etcdCluster(): Promise<EngineCluster> {
   const ports = await portsOfEach(2);
@@ -128,7 +132,7 @@ export async function zookeeperCluster(): Promise<EngineCluster> {
     const args = (folder: string): string[] =>
       zookeeperArgs(folder, [
         `dataDir=${join(folder, "data")}`,
-        ...["initLimit=10", "syncLimit=5", "4lw.commands.whitelist=srvr"],
+        ...["initLimit=10", "syncLimit=5", "maxSessionTimeout=600000", "4lw.commands.whitelist=srvr"],
         ...all,
       ]);
     return EngineServer.start({ ...zookeeperServer, prepare, args }, client);

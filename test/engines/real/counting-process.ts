@@ -1,4 +1,7 @@
-/** A process that counts: under a lock it reads the counter of its parent, and writes one more, with its token. */
+/**
+ * Increments its parent's counter repeatedly: under a lock, it reads the counter and writes the value plus one, with
+ * its token.
+ */
 import { join } from "../../../src/index.ts";
 import { realEngines } from "./engines.ts";
 

@@ -1,4 +1,4 @@
-/** Processes that count for real: each has a process of its own, and a network between it and the servers. */
+/** Counting with real processes: each has its own process, and a network between it and the servers. */
 import { fork } from "node:child_process";
 import type { CounterStage } from "../fenced-counter.ts";
 import type { Served } from "./servers.ts";
@@ -9,7 +9,7 @@ export const realTime = {
   sleep: (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms)),
 };
 
-/** @param engine as `realEngines` name it */
+/** @param engine a name in `realEngines` */
 export const realCounting = (engine: string, server: Served): CounterStage => ({
   ...realTime,
   server,

@@ -1,5 +1,5 @@
 /**
- * The example of each engine's page, as it is printed, from the packed tarball and what the page says it needs.
+ * Runs the example of each engine's page as printed, with the packed tarball and the page's list of dependencies.
  * @module-tag long
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ import { EngineServer } from "./servers.ts";
 
 let users: PackedUsers;
 beforeAll(async () => {
-  requireFreshBuild(); // It is what is packed.
+  requireFreshBuild(); // The build is packed.
   users = await PackedUsers.install();
 });
 afterAll(() => users?.remove());
@@ -22,7 +22,7 @@ describe.each(realEngines)("$name", ({ title, server: kind }) => {
   });
   afterAll(() => server?.remove());
 
-  it("runs the example of its page as it is printed, from the packed tarball and what the page says it needs", async () => {
+  it("runs the example of its page as printed, with the packed tarball and the dependencies on the page", async () => {
     const { printed, expected } = await users.runExample(title, server.port);
     expect(printed).toBe(expected);
     expect(expected).not.toBe("");

@@ -1,4 +1,7 @@
-/** The examples of docs/engines: run as they are printed, from an empty folder with the packed tarball, against a server of the test. */
+/**
+ * Runs the examples of docs/guide/engines as printed, in an empty folder with the packed tarball, against a server of
+ * the test.
+ */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,20 +12,27 @@ import { PATIENCE_MS } from "../../patience.ts";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../../..", import.meta.url));
-const page = readFileSync(join(root, "docs/engines.md"), "utf8");
+const page = readFileSync(join(root, "docs/guide/engines.md"), "utf8");
 const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
   devDependencies: Record<string, string>;
 };
 
-/** What the page's table says is to be installed for an engine. @param title as its page begins */
+/**
+ * Returns the packages to install for an engine, from the page's table.
+ * @param title the title of the engine's page
+ */
 function neededBy(title: string): readonly string[] {
   const row = page.split("\n").find((line) => line.startsWith(`| [${title}]`)) ?? "";
   const [, names] = /`npm install ([^`]+)`/.exec(row) ?? [];
-  if (names === undefined && !row.includes("| no package;")) throw new Error(`what ${title} needs is not in the table`);
+  if (names === undefined && !row.includes("| no package;"))
+    throw new Error(`the table does not list the packages for ${title}`);
   return names?.split(" ") ?? [];
 }
 
-/** Where users have installed Coterie, as it was built: each has a folder with that, and what one engine needs, and nothing else. */
+/**
+ * Folders of users who have installed the packed tarball. Each folder contains the package, the packages of one engine,
+ * and nothing else.
+ */
 export class PackedUsers {
   readonly #folder = mkdtempSync(join(tmpdir(), "coterie-engines-"));
 
@@ -37,10 +47,10 @@ export class PackedUsers {
     return users;
   }
 
-  /** @returns what the example of its page prints, and what the page says of it. */
+  /** @returns the output of the page's example, and the expected output on the page */
   async runExample(title: string, port: number): Promise<{ printed: string; expected: string }> {
     const folder = this.#folderOf(title);
-    // Files are the same ones: npm puts others in their place and changes none.
+    // Hard links are safe: npm replaces files and never modifies them.
     await run("cp", ["--recursive", "--link", this.#folderOf("none"), folder]);
     const needed = neededBy(title);
     if (needed.length > 0)
@@ -51,7 +61,7 @@ export class PackedUsers {
     return this.#run(title, folder, port);
   }
 
-  /** @returns what the example ends with where what its engine needs is not installed; null for an engine that needs nothing. */
+  /** @returns the error of the page's example without the engine's packages; null for an engine that needs none */
   async runWithout(title: string, port: number): Promise<{ error: string; needed: readonly string[] } | null> {
     const needed = neededBy(title);
     if (needed.length === 0) return null;
@@ -68,7 +78,7 @@ export class PackedUsers {
   }
 
   async #run(title: string, folder: string, port: number): Promise<{ printed: string; expected: string }> {
-    const example = readFileSync(join(root, `docs/engines/${title.toLowerCase()}.md`), "utf8");
+    const example = readFileSync(join(root, `docs/guide/engines/${title.toLowerCase()}.md`), "utf8");
     const [, program = "", expected = ""] = /```js\n(.*?)```\n\n```text\n(.*?)```/s.exec(example) ?? [];
     writeFileSync(join(folder, "example.js"), program.replace(/127\.0\.0\.1:\d+/g, `127.0.0.1:${port}`));
     const { stdout } = await run(process.execPath, ["example.js"], { cwd: folder, timeout: PATIENCE_MS });

@@ -1,4 +1,4 @@
-/** The engines that are tried for real, each by the server that Debian packages. */
+/** The engines that are tested with real servers, each packaged by Debian. */
 import { etcd } from "../../../src/engines/etcd.ts";
 import { nats } from "../../../src/engines/nats.ts";
 import { postgres } from "../../../src/engines/postgres.ts";
@@ -10,7 +10,7 @@ import { etcdServer, natsServer, postgresServer, redisServer, type ServerKind, z
 
 export interface RealEngine {
   readonly name: string;
-  /** Of its page in docs/engines. */
+  /** The title of its page in docs/guide/engines. */
   readonly title: string;
   readonly server: ServerKind;
   engine(ports: readonly number[]): ExternalEngine;

@@ -5,4 +5,4 @@
 import { etcdCluster } from "./cluster.ts";
 import { triesClusterGuarantees } from "./guarantees.ts";
 
-triesClusterGuarantees("etcd", etcdCluster, 20_000);
+triesClusterGuarantees("etcd", etcdCluster);

@@ -1,11 +1,13 @@
-/** How an operator writes over a key past Coterie: by the engine's own means, without what Coterie writes beside it. */
+/**
+ * Overwrites a key as an operator can, with the engine's own client and without the other records that Coterie writes.
+ */
 import { clientLibrary } from "../../../src/engines/engine-member.ts";
 import { ZookeeperConnection } from "../../../src/engines/zookeeper-connection.ts";
 import { ZookeeperPaths } from "../../../src/engines/zookeeper-paths.ts";
 
 export type ForeignWrite = (port: number, key: string, value: string) => Promise<void>;
 
-/** What is used of `pg`. */
+/** The part of `pg` that is used. */
 interface Postgres {
   readonly default: {
     readonly Client: new (
@@ -20,7 +22,7 @@ interface Postgres {
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
-/** By the names of `realEngines`. */
+/** Keyed by the names in `realEngines`. */
 export const foreignWrites: Readonly<Record<string, ForeignWrite>> = {
   async postgres(port, key, value) {
     const { default: pg } = await clientLibrary<Postgres>("pg", "postgres");

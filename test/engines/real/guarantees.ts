@@ -1,4 +1,7 @@
-/** What an engine guarantees, tried on it as Debian packages it, while it is killed, paused and started again: a file of tests for each. */
+/**
+ * Tests the guarantees of a real engine, packaged by Debian, while it is killed, paused and restarted. Each engine has
+ * its own test file.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type EngineMember, join } from "../../../src/index.ts";
 import { conformance } from "../conformance.ts";
@@ -34,7 +37,7 @@ export function triesGuarantees(name: string): void {
     const spoil = (key: string, value: string): Promise<void> =>
       (foreignWrites[name] as ForeignWrite)(server.port, key, value);
     beforeAll(async () => {
-      server = await EngineServer.start(kind); // Which fails where the package is not installed.
+      server = await EngineServer.start(kind); // Fails if the package is not installed.
     });
     afterAll(async () => {
       await Promise.all(members.map((member) => member.leave()));
@@ -64,7 +67,7 @@ export function triesGuarantees(name: string): void {
       ),
     );
 
-    it("keeps its promises when its server comes back from a backup", async () => {
+    it("keeps its guarantees when the server is restored from a backup", async () => {
       const restored = await RestoredServer.start(kind, engine);
       try {
         await Promise.all(
@@ -79,8 +82,10 @@ export function triesGuarantees(name: string): void {
   });
 }
 
-/** @param sessionMs longer than until others have taken over from a leader that was killed */
-export function triesClusterGuarantees(name: string, start: () => Promise<EngineCluster>, sessionMs: number): void {
+/** How long a session lasts: longer than the takeover from a killed leader, even on a busy machine. */
+const SESSION_MS = 120_000;
+
+export function triesClusterGuarantees(name: string, start: () => Promise<EngineCluster>): void {
   describe(`${name} of three servers`, () => {
     let cluster: EngineCluster;
     beforeAll(async () => {
@@ -88,7 +93,7 @@ export function triesClusterGuarantees(name: string, start: () => Promise<Engine
     });
     afterAll(() => cluster?.remove());
 
-    it("loses and doubles no increment, and takes no stale token, while processes and its leader are killed and paused, and cut off from each other", async () => {
+    it("neither loses nor repeats an increment nor accepts a stale token while processes and the leader are killed, paused and partitioned", async () => {
       const { value, accepted, stale, kills } = await fencedCounter(realCounting(name, cluster));
       expect(value).toBe(accepted);
       expect(Math.min(...stale)).toBeGreaterThanOrEqual(1);
@@ -97,11 +102,11 @@ export function triesClusterGuarantees(name: string, start: () => Promise<Engine
 
     it("keeps a lock while its leader is killed", async () => {
       const engine = engineNamed(name).engine(cluster.ports);
-      const member = await join({ engine, sessionMs, timeoutMs: 30_000 });
+      const member = await join({ engine, sessionMs: SESSION_MS, timeoutMs: 30_000 });
       const held = await member.mutex("leader").acquire();
       await cluster.kill();
-      const killedAt = performance.now(); // A session counts from before it was asked for, and for nine tenths.
-      await expect.poll(() => held.deadline).toBeGreaterThan(killedAt + 0.9 * sessionMs);
+      const killedAt = performance.now(); // A deadline is nine tenths of a session after the request that renewed it.
+      await expect.poll(() => (held.deadline ?? 0) > killedAt + 0.9 * SESSION_MS || !held.isHeld).toBe(true);
       expect(held.isHeld).toBe(true);
       await cluster.start();
       await member.leave();

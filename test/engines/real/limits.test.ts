@@ -1,11 +1,12 @@
 /**
- * What an engine keeps and takes is bounded in bytes as well: older changes are forgotten, and what is too large is refused.
+ * The data in an engine is bounded in bytes: older changes are discarded, and too large values are rejected.
  * @module-tag long
  */
 import { writeFileSync } from "node:fs";
 import { join as joinPath } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type EngineMember, join } from "../../../src/index.ts";
+import { PATIENCE_MS } from "../../patience.ts";
 import { realEngines } from "./engines.ts";
 import { EngineServer, etcdServer, natsServer, type ServerKind } from "./servers.ts";
 
@@ -15,7 +16,7 @@ const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error as { code?: unknown }).code,
   );
 
-/** @param kind its server, unless it is the usual one */
+/** @param kind its server, if it is not the usual one */
 function started(name: string, kind?: ServerKind, sessionMs = 10_000) {
   const real = realEngines.find((each) => each.name === name);
   if (real === undefined) throw new Error(`no engine ${name}`);
@@ -45,7 +46,7 @@ const withFewSteps = (folder: string, port: number): string[] => [...etcdServer.
 describe.each(["redis", "postgres"])("%s", (name) => {
   const member = started(name);
 
-  it("forgets older changes before they take more than 16 MiB, and keeps those behind", async () => {
+  it("discards older changes before they take more than 16 MiB, and keeps later ones", async () => {
     const map = member().map<string>("large");
     const first = await map.put("x", "");
     const revisions: number[] = [];
@@ -64,13 +65,16 @@ describe.each(["redis", "postgres"])("%s", (name) => {
 describe("etcd", () => {
   const member = started("etcd", { ...etcdServer, args: withFewSteps });
   const put = (keys: number, length: number): Promise<unknown> =>
-    member().transaction((transaction) => {
-      const map = member().map<string>("large");
-      for (let at = 0; at < keys; at++) transaction.put(map, `key ${at}`, "-".repeat(length));
-      return Promise.resolve();
-    });
+    member().transaction(
+      (transaction) => {
+        const map = member().map<string>("large");
+        for (let at = 0; at < keys; at++) transaction.put(map, `key ${at}`, "-".repeat(length));
+        return Promise.resolve();
+      },
+      { timeoutMs: PATIENCE_MS },
+    );
 
-  it("refuses what is too large for it, and what has too many steps, as nothing that came of it is uncertain", async () => {
+  it("rejects too large values and too many steps with an error that is never uncertain", async () => {
     expect(await codeOf(put(2, 900_000))).toBe("too-large");
     expect(await codeOf(put(8, 900_000))).toBe("too-large");
     expect(await codeOf(put(10, 1))).toBe("too-large");
@@ -81,7 +85,7 @@ describe("etcd", () => {
 describe("nats", () => {
   const member = started("nats");
 
-  /** Until nothing more has room. */
+  /** Writes values until nothing else fits. */
   async function fill(): Promise<void> {
     const map = member().map<string>("large");
     let key = 0;
@@ -90,12 +94,12 @@ describe("nats", () => {
     }
   }
 
-  it("gives a lock to those who wait when no more has room, be it given back or be its holder gone", async () => {
+  it("grants a lock to waiters on a full engine, whether the lock is released or its holder crashed", async () => {
     const lock = member().readWriteLock("page");
     const other = await member.another();
     const writer = await lock.write();
     const readers = Array.from({ length: 40 }, () => lock.read());
-    // What one process asks for of a name is asked for in that order: now they all wait.
+    // Requests of one process for one name are sent in order, so all of them wait now.
     expect(await codeOf(lock.read({ timeoutMs: 500 }))).toBe("acquire-timeout");
     await other.mutex("of another").acquire();
     const next = member().mutex("of another").acquire();
@@ -103,7 +107,7 @@ describe("nats", () => {
     await fill();
 
     expect(await codeOf(member().mutex("one more").acquire())).toBe("state-full");
-    await writer.release(); // That each reader holds it now takes more room than the writer gives back.
+    await writer.release(); // Recording each reader as a holder takes more space than the writer's release frees.
     const reading = await Promise.all(readers);
     expect(reading.map(({ isHeld }) => isHeld)).toEqual(Array(40).fill(true));
     for (const each of reading) await each.release();
@@ -126,7 +130,7 @@ describe("nats without room on its disk", () => {
   };
   const member = started("nats", kind, 2_000);
 
-  it("says so, has nobody hold what may be another's, and goes on once there is room", async () => {
+  it("reports it, grants no lock that another process may hold, and works again once there is space", async () => {
     const held = await member().mutex("lock").acquire();
     const other = await member.another();
     const next = other.mutex("lock").acquire();

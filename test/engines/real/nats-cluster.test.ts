@@ -6,4 +6,4 @@
 import { natsCluster } from "./cluster.ts";
 import { triesClusterGuarantees } from "./guarantees.ts";
 
-triesClusterGuarantees("nats", natsCluster, 40_000);
+triesClusterGuarantees("nats", natsCluster);

@@ -1,5 +1,5 @@
 /**
- * PostgreSQL as Debian packages it: what is guaranteed, while it is killed, paused and started again.
+ * PostgreSQL as Debian packages it: its guarantees while the server is killed, paused and restarted.
  * @module-tag long
  */
 import { triesGuarantees } from "./guarantees.ts";

@@ -1,5 +1,5 @@
 /**
- * Redis as Debian packages it: what is guaranteed, while it is killed, paused and started again.
+ * Redis as Debian packages it: its guarantees while the server is killed, paused and restarted.
  * @module-tag long
  */
 import { triesGuarantees } from "./guarantees.ts";

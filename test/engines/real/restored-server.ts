@@ -1,4 +1,4 @@
-/** A server that is restored once, while several checks run: each waits until all have come as far. */
+/** A server that is restored once for several concurrent checks. Each check waits until all have reached that step. */
 import { type EngineMember, join } from "../../../src/index.ts";
 import { RESTORING_MS, type RestoreStage } from "../restores.ts";
 import { realTime } from "./counting.ts";
@@ -23,7 +23,7 @@ export class RestoredServer {
     return new RestoredServer(await EngineServer.start(kind), engine);
   }
 
-  /** @param checks how many run at the same time */
+  /** @param checks the number of concurrent checks */
   async during(check: (stage: RestoreStage) => Promise<void>, checks: number): Promise<void> {
     const [backedUp, restored] = [this.#backUp.party(checks), this.#restore.party(checks)];
     try {
@@ -39,7 +39,8 @@ export class RestoredServer {
         restore: restored,
       });
     } finally {
-      for (const arrive of [backedUp, restored]) void arrive().catch(() => {}); // Others do not wait for one that failed.
+      // The others do not wait for a failed check.
+      for (const arrive of [backedUp, restored]) void arrive().catch(() => {});
     }
   }
 
@@ -56,7 +57,7 @@ export class RestoredServer {
   }
 }
 
-/** The last party that arrives has the work done. */
+/** The last party that arrives runs the work. */
 class Barrier {
   readonly #work: () => Promise<void>;
   #arrived = 0;
@@ -70,7 +71,7 @@ class Barrier {
     }).then(() => this.#work());
   }
 
-  /** @returns its arrival; a second call is the same one */
+  /** @returns the function with which one party arrives. It may be called again, but the party is counted once */
   party(parties: number): () => Promise<void> {
     let hasArrived = false;
     return () => {

@@ -1,4 +1,4 @@
-/** Engines as Debian packages them, each in a folder and on a port of its own, to be killed, paused and started again. */
+/** Engines as Debian packages them, each in its own folder and on its own port, to be killed, paused and restarted. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -13,12 +13,12 @@ import type { Away } from "../fenced-counter.ts";
 export interface ServerKind {
   /** Debian's package. */
   readonly package: string;
-  /** Null: it is not installed. */
+  /** Returns the path of the program, or null if it is not installed. */
   find(): string | null;
-  /** Before the first start. */
+  /** Called before the first start. */
   prepare?(program: string, folder: string): void;
   args(folder: string, port: number): string[];
-  /** Its account where the tests run as root. */
+  /** The account that runs the server if the tests run as root. */
   readonly user?: string;
 }
 
@@ -77,7 +77,7 @@ export const natsServer: ServerKind = {
   args: (folder, port) => ["--jetstream", "--store_dir", folder, "--addr", "127.0.0.1", "--port", String(port)],
 };
 
-/** Everything that it needs is in the manifest of the one. */
+/** The manifest of this jar lists everything else. */
 const ZOOKEEPER = { jar: "/usr/share/java/zookeeper.jar", java: "/usr/bin/java" } as const;
 
 export const zookeeperServer: ServerKind = {
@@ -89,7 +89,7 @@ export const zookeeperServer: ServerKind = {
   },
 };
 
-/** To clients with certificates of an authority; a server proves by the same authority who it is. */
+/** Accepts clients with certificates of an authority, and proves its own identity by the same authority. */
 export const zookeeperServerOverTls = (certificates: { readonly ca: string; readonly own: string }): ServerKind => ({
   ...zookeeperServer,
   args(folder, port) {
@@ -104,12 +104,12 @@ export const zookeeperServerOverTls = (certificates: { readonly ca: string; read
         ...[`ssl.keyStore.location=${own}`, "ssl.keyStore.type=PEM"],
         ...[`ssl.trustStore.location=${ca}`, "ssl.trustStore.type=PEM"],
       ],
-      ["netty-codec.jar", "netty-resolver.jar"], // Which the manifest leaves out.
+      ["netty-codec.jar", "netty-resolver.jar"], // The manifest leaves these out.
     );
   },
 });
 
-/** @param lines of its configuration. */
+/** @param lines lines of its configuration */
 export function zookeeperArgs(folder: string, lines: readonly string[], jars: readonly string[] = []): string[] {
   const file = join(folder, "zoo.cfg");
   writeFileSync(file, ["tickTime=2000", "admin.enableServer=false", ...lines, ""].join("\n"));
@@ -119,12 +119,12 @@ export function zookeeperArgs(folder: string, lines: readonly string[], jars: re
 }
 
 export interface Served extends Away {
-  /** Of each server, in the order in which a process names them. */
+  /** The client ports of the servers, in the order in which a process lists them. */
   readonly ports: readonly number[];
   remove(): Promise<void>;
 }
 
-/** What PostgreSQL says while a process of the server before it lives. */
+/** PostgreSQL's message while a process of the previous server still runs. */
 const OTHERS_LIVE = "pre-existing shared memory block";
 const OTHERS_END_WITHIN_MS = 10_000;
 const LOOK_EVERY_MS = 50;
@@ -143,7 +143,7 @@ export class EngineServer implements Served {
     this.#program = program;
   }
 
-  /** @throws an error that names the package which is not installed. */
+  /** @throws Error that names the missing package */
   static async start(kind: ServerKind, port?: number): Promise<EngineServer> {
     const program = kind.find();
     if (program === null) throw new Error(`not installed: apt-get install ${kind.package}, which .ci/run does`);
@@ -162,7 +162,7 @@ export class EngineServer implements Served {
     return [this.port];
   }
 
-  /** Processes that a killed one had started may take a while to end, and PostgreSQL does not start beside them. */
+  /** Child processes of a killed server may take a while to end. PostgreSQL does not start until they have. */
   async start(): Promise<void> {
     const until = performance.now() + OTHERS_END_WITHIN_MS;
     while (!(await this.#isStarted())) {
@@ -172,7 +172,7 @@ export class EngineServer implements Served {
     }
   }
 
-  /** @returns whether it answers; otherwise it has ended. */
+  /** @returns whether it answers; otherwise it has ended */
   async #isStarted(): Promise<boolean> {
     const { user } = this.#kind;
     const child = spawn(this.#program, this.#kind.args(this.folder, this.port), {
@@ -184,7 +184,7 @@ export class EngineServer implements Served {
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (data: Buffer) => (this.#said = (this.#said + data.toString()).slice(-4_000)));
     this.#process = child;
-    const ended = once(child, "close").then(() => false); // By then it has said all.
+    const ended = once(child, "close").then(() => false); // The output is complete when `close` is emitted.
     for (;;) {
       if (await answers(this.port)) return true;
       if (child.exitCode !== null || child.signalCode !== null) return ended;
@@ -192,7 +192,10 @@ export class EngineServer implements Served {
     }
   }
 
-  /** What it has handed to the operating system is kept, synced or not: a power cut would take more. */
+  /**
+   * Kills the process. Data that it has passed to the operating system survives, even if unsynced. A power failure
+   * would lose more.
+   */
   async kill(): Promise<void> {
     const child = this.#process;
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;
@@ -202,7 +205,7 @@ export class EngineServer implements Served {
     await ended;
   }
 
-  /** With those that it has started: PostgreSQL has a process for each connection. */
+  /** Pauses the server and its child processes: PostgreSQL has a process for each connection. */
   pause(): void {
     for (const pid of this.#all()) process.kill(pid, "SIGSTOP");
   }
@@ -211,14 +214,14 @@ export class EngineServer implements Served {
     for (const pid of this.#all()) process.kill(pid, "SIGCONT");
   }
 
-  /** Copies what the server has on disk, while it is down for a moment. */
+  /** Copies the server's data from disk, while it is down for a moment. */
   async backUp(): Promise<void> {
     await this.kill();
     copyFolder(this.folder, this.#backup);
     await this.start();
   }
 
-  /** The server comes back from the last backup. @param ms how long that takes at least */
+  /** Restarts the server from the last backup. @param ms how long that takes at least */
   async restore(ms: number): Promise<void> {
     await this.kill();
     copyFolder(this.#backup, this.folder);
@@ -248,18 +251,18 @@ export class EngineServer implements Served {
           .filter((each) => each > 0),
       ];
     } catch {
-      return [pid]; // It has none.
+      return [pid]; // The process has no children.
     }
   }
 }
 
-/** With its owners. */
+/** Copies a folder and preserves the owners of its files. */
 function copyFolder(from: string, to: string): void {
   rmSync(to, { recursive: true, force: true });
   execFileSync("cp", ["-a", from, to]);
 }
 
-/** Nothing where the tests do not run as root. */
+/** Returns the ids of the account, or an empty object if the tests do not run as root. */
 function ownerOf(user: string): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string): number => Number(execFileSync("id", [flag, user], { encoding: "utf8" }));

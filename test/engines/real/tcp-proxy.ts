@@ -1,14 +1,15 @@
 /**
- * A network between a process and a server: it can be cut, so that nothing comes through and nobody is told, and its connections can
- * be reset. A connection that was there during a cut stays dead, as where a firewall has forgotten it; those made later work.
+ * A network between a process and a server. The network can be cut, so that data is dropped without an error, and its
+ * connections can be reset. A connection that existed during a cut stays dead, as behind a firewall that has dropped
+ * its state. Later ones work.
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** What is held back, and all that comes behind it. */
+/** Data that is delayed: the first matching data, and everything after it. */
 interface Holding {
   readonly isMeant: (data: Buffer) => boolean;
   begun(): void;
-  /** Null before that has come. */
+  /** Null before the first delayed data. */
   waiting: (() => void)[] | null;
 }
 
@@ -47,7 +48,7 @@ export class TcpProxy {
     this.#isCut = false;
   }
 
-  /** Resolves when the process has sent something that is meant, which is held back until `release`. */
+  /** Resolves when the process has sent matching data, which is delayed until `release`. */
   hold(isMeant: (data: Buffer) => boolean): Promise<void> {
     return new Promise((begun) => {
       this.#holding = { isMeant, begun, waiting: null };
@@ -60,7 +61,7 @@ export class TcpProxy {
     for (const pass of waiting ?? []) pass();
   }
 
-  /** @returns whether it is held back. */
+  /** @returns whether the data is delayed */
   #isHeld(data: Buffer, pass: () => void): boolean {
     const holding = this.#holding;
     if (holding === null || (holding.waiting === null && !holding.isMeant(data))) return false;
@@ -93,7 +94,7 @@ export class TcpProxy {
         if (from !== near || !this.#isHeld(data, pass)) pass();
       });
       from.on("error", () => {});
-      // Not even that comes through.
+      // The close is dropped as well.
       from.on("close", () => {
         this.#pairs.delete(pair);
         if (!pair.isDead) to.destroy();

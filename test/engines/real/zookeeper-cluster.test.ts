@@ -6,4 +6,4 @@
 import { zookeeperCluster } from "./cluster.ts";
 import { triesClusterGuarantees } from "./guarantees.ts";
 
-triesClusterGuarantees("zookeeper", zookeeperCluster, 20_000);
+triesClusterGuarantees("zookeeper", zookeeperCluster);

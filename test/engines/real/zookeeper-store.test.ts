@@ -1,5 +1,6 @@
 /**
- * What ZooKeeper's znodes have to be made to keep: keys that come again, changes in segments, ranges as of one revision.
+ * Checks features that znodes of ZooKeeper do not have by themselves: keys that are created again, changes in segments,
+ * and ranges as of one revision.
  * @module-tag long
  */
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -15,7 +16,7 @@ let server: EngineServer;
 const stores: Store[] = [];
 beforeAll(async () => {
   server = await EngineServer.start(zookeeperServer);
-  // It listens before it gives sessions, and a member tries until it has one.
+  // The server listens before it grants sessions, and a member retries until it has one.
   await (await join({ engine: zookeeper({ servers: [address()] }), timeoutMs: 60_000 })).leave();
 });
 afterEach(async () => {
@@ -30,14 +31,14 @@ function open(path: string, perSegment?: number, port?: number): Store {
   return store;
 }
 
-test("a key that was deleted and made again is not taken for the one before, though its znode has the same version", async () => {
+test("a key that was deleted and created again differs from the previous one, even if its znode has the same version", async () => {
   const near = open("/again");
   const proxy = await TcpProxy.start(server.port);
   const far = open("/again", undefined, proxy.port);
   for (const key of ["g/a", "m/map/b", "c/c"]) {
     const made = (await near.commit([{ key, revision: 0 }], [{ key, value: "near" }])) as number;
     expect((await far.get(key))?.revision).toBe(made);
-    const onItsWay = proxy.hold((data) => data.includes("far")); // By then it has looked.
+    const onItsWay = proxy.hold((data) => data.includes("far")); // By the time it sends this, it has read the key.
     const late = far.commit([{ key, revision: made }], [{ key, value: "far" }]);
     await onItsWay;
     await near.commit([{ key, revision: made }], [{ key, value: null }]);
@@ -50,7 +51,7 @@ test("a key that was deleted and made again is not taken for the one before, tho
   await proxy.close();
 });
 
-test("many at once change keys that come and go: each change is done on what the one before it has left", async () => {
+test("concurrent changes of keys that come and go are each applied to the result of the previous one", async () => {
   const keys = ["g/a", "m/map/b", "c/c"];
   const done = new Map<string, { checked: number; revision: number; isDeleted: boolean }[]>(
     keys.map((key) => [key, []]),
@@ -77,7 +78,7 @@ test("many at once change keys that come and go: each change is done on what the
   }
 });
 
-test("changes are told over segments, each once and in order, and those before the last two segments are not", async () => {
+test("changes are reported over segments, each once and in order, but not those before the last two segments", async () => {
   const writers = [open("/segments", 20), open("/segments", 20)];
   const [first] = writers as [Store];
   const begun = await first.revision();
@@ -110,10 +111,10 @@ test("changes are told over segments, each once and in order, and those before t
   connection.end();
 });
 
-test("a range is as of one revision, whatever changes while it is read", async () => {
+test("a range is as of one revision even if entries change while it is read", async () => {
   const [writer, reader] = [open("/ranges"), open("/ranges")] as const;
   const put = (key: string, value: number | null) => ({ key: `m/r/${key}`, value: value === null ? null : `${value}` });
-  const between = Array.from({ length: 7 }, (_, at) => `k${at}`); // Of which three at most are away at a time.
+  const between = Array.from({ length: 7 }, (_, at) => `k${at}`); // At most three of them are absent at a time.
   await writer.commit([], [put("a", 100), put("z", 0), ...between.map((key) => put(key, 0))]);
   let isOver = false;
   const moving = (async () => {
@@ -140,7 +141,7 @@ test("a range is as of one revision, whatever changes while it is read", async (
   expect(isMore).toBeGreaterThan(50);
 });
 
-test("keys are kept whatever is in them, and are in the order of their code points", async () => {
+test("keys may contain any characters, and are in the order of their code points", async () => {
   const store = open("/names");
   const ends = [
     "",
@@ -167,7 +168,7 @@ test("keys are kept whatever is in them, and are in the order of their code poin
   expect((await store.range({ from: "m/other/", to: "m/other0", limit: 1 })).entries).toEqual([]);
 });
 
-test("64 keys change at once or not at all, checked keys that are absent among them", async () => {
+test("64 keys change at once or not at all, including keys that are checked to be absent", async () => {
   const store = open("/together");
   const keys = Array.from({ length: 64 }, (_, at) => `m/many/${at}`);
   const absent = keys.map((key) => ({ key, revision: 0 }));
@@ -185,7 +186,7 @@ test("64 keys change at once or not at all, checked keys that are absent among t
   ]);
 });
 
-test("a session ends when nobody keeps it alive, does not begin again, and has a number of its own", async () => {
+test("a session ends without keep-alives, cannot begin again, and has a unique number", async () => {
   const [store, other] = [open("/sessions"), open("/sessions")] as const;
   const [one, two, kept] = [
     await store.openSession(1_000),
@@ -208,7 +209,7 @@ test("a session ends when nobody keeps it alive, does not begin again, and has a
   expect(await store.keepAlive(one)).toBe(false);
 });
 
-test("what the servers do not take is refused, and says why", async () => {
+test("errors of the servers are reported with the reason", async () => {
   const engine = zookeeper({ servers: [address()] });
   await expect(join({ engine, sessionMs: 60_000 })).rejects.toThrow(/expected sessionMs to be at most 40000/);
   const member = await join({ engine });
@@ -219,7 +220,7 @@ test("what the servers do not take is refused, and says why", async () => {
   await member.leave();
 });
 
-test("over TLS each side proves who it is, and who cannot is told so", async () => {
+test("over TLS both sides prove their identity, and a side that cannot gets an error", async () => {
   const now = Date.now();
   const authority = await makeAuthority("ours", now);
   const own = await issue(authority, ["localhost"], 1, now);
@@ -233,7 +234,9 @@ test("over TLS each side proves who it is, and who cannot is told so", async () 
   await member.leave();
   const strangers = await makeAuthority("strangers", now);
   const stranger = await issue(strangers, ["localhost"], 1, now);
-  /** Why it gets no session; where the server has not come to look at certificates in time, it is asked again. */
+  /**
+   * Returns the reason why a process gets no session. Retries if the server has not checked the certificates in time.
+   */
   async function refusal(tls: object, tries = 60): Promise<string> {
     const joining = joined(tls, 1_000);
     const why = await joining.then(

@@ -1,4 +1,4 @@
-/** What a user writes, compiled against the installed package: every subpath, and the types that cross them. */
+/** A user's program, compiled against the installed package: every subpath, and the types that cross them. */
 import { type EngineMember, type Grant, guard, join, type Member } from "coterie";
 import { type Client, connect } from "coterie/client";
 import { assemble, type NodeId, type Protocol, UsageError, type Vocabulary } from "coterie/core";

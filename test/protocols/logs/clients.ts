@@ -1,4 +1,7 @@
-/** Clients of a replicated log in the simulator, one at each node: what they ask for is drawn, what they see is a history. */
+/**
+ * Clients of a replicated log in the simulator, one at each node. They send random requests, and the results form a
+ * history.
+ */
 
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Random } from "../../../src/core/random.ts";
@@ -9,10 +12,10 @@ import type { ReplicatedSystem } from "../../../src/protocols/consensus/family/s
 import type { Simulation } from "../../../src/sim/index.ts";
 
 const KEYS = ["a", "b", "c"];
-/** Between an answer and the next question. */
+/** The pause between an answer and the next request. */
 const THINK_MS = [0, 150] as const;
 
-/** Any log with a client and a machine. */
+/** Any log, together with a client and a state machine. */
 export type AnyReplica = ReplicatedSystem<ReplicatedLog>;
 
 interface Asked {
@@ -22,12 +25,12 @@ interface Asked {
 }
 
 interface Client {
-  /** Which of its node's lives it lives in. */
+  /** The incarnation of the client's node. */
   life: number;
   open: Asked | null;
-  /** When it asks next; null while it waits, or is down. */
+  /** The time of the next request. Null while the client waits for an answer or its node is stopped. */
   nextAt: number | null;
-  /** How many replies of this life it has read. */
+  /** The number of replies of this incarnation that the client has read. */
   read: number;
 }
 
@@ -36,12 +39,12 @@ export class Clients {
   readonly #kind: MachineKind;
   readonly #chance: Random;
   readonly history: Operation[] = [];
-  /** What they were told has been added to a counter. */
+  /** The sum of all acknowledged additions to a counter. */
   acknowledgedAdds = 0;
   readonly #clients: ReadonlyMap<NodeId, Client>;
   readonly #known = new Map<string, string>();
   #requests = 0;
-  /** They ask for no more than this from now on; null: whatever is drawn. */
+  /** The only request that clients still make. Null while requests are random. */
   #last: string | null = null;
 
   constructor(sim: Simulation<AnyReplica>, nodes: readonly NodeId[], kind: MachineKind, chance: Random) {
@@ -51,12 +54,12 @@ export class Clients {
     this.#clients = new Map(nodes.map((node) => [node, { life: 0, open: null, nextAt: null, read: 0 }]));
   }
 
-  /** When somebody asks next. */
+  /** The time of the next request of any client. */
   get nextAt(): number {
     return Math.min(...[...this.#clients.values()].map(({ nextAt }) => nextAt ?? Number.POSITIVE_INFINITY));
   }
 
-  /** Whether each has been told all that it asked for, and asks no more. */
+  /** Whether every client has all its answers and will make no more requests. */
   get areDone(): boolean {
     return [...this.#clients.values()].every(({ open, nextAt }) => open === null && nextAt === null);
   }
@@ -81,13 +84,13 @@ export class Clients {
     Object.assign(client, { open: null, nextAt: null });
   }
 
-  /** Those whose time has come ask. */
+  /** Makes the requests of all clients whose next request is due. */
   ask(): void {
     for (const [node, client] of this.#clients)
       if (client.nextAt !== null && client.nextAt <= this.#sim.now) this.#ask(node, client, this.#draw(node));
   }
 
-  /** From now on each asks for one thing more, at once, or when it has been answered. */
+  /** Makes each client send one more request, immediately or after its current answer. */
   end(lastOf: (node: NodeId) => string): void {
     this.#last = "";
     for (const [node, client] of this.#clients) {
@@ -96,7 +99,7 @@ export class Clients {
     }
   }
 
-  /** Reads what has been answered since it was called last. */
+  /** Reads the replies since the last call. */
   hear(): void {
     for (const [node, client] of this.#clients) {
       const replies = this.#sim.replies(node);

@@ -1,4 +1,7 @@
-/** A log by itself in the checker, where two nodes propose a command each: what it promises whatever happens, and what its runs went through. */
+/**
+ * Explores a log alone in the checker. Two nodes propose one command each. Provides its properties and the events that
+ * runs must reach.
+ */
 import { expect } from "vitest";
 import type { ExploreOptions } from "../../../src/check/explore.ts";
 import { walk } from "../../../src/check/search/walks.ts";
@@ -9,13 +12,16 @@ import { reaching } from "../reached.ts";
 export const proposal = (client: NodeId) =>
   ({ type: "propose", command: { client, sequence: 1, operation: `put k ${client}` } }) as const;
 
-/** The client whose command stands at a place; -1: two have stood there, or one that nobody proposed. */
+/**
+ * For each index: the client whose command was decided. −1 if two different commands were decided, or one that no node
+ * proposed.
+ */
 type Places = Readonly<Record<number, NodeId>>;
 
-/** Of all nodes, those that have crashed among them: what each has decided where, in all its lives. */
+/** Compares the decided commands of all nodes, including crashed ones, at each index and over all incarnations. */
 export const agreed = <V extends Vocabulary>(proposers: readonly NodeId[]): Property<V> => ({
   name: "agreement, integrity and validity",
-  claim: "no two nodes decide differently at a place, no node twice, and nothing that was not proposed",
+  claim: "no two nodes decide differently at an index, no node decides twice, and only proposed commands are decided",
   when: "always",
   history: {
     empty: {},
@@ -40,7 +46,10 @@ export const agreed = <V extends Vocabulary>(proposers: readonly NodeId[]): Prop
 
 const RUNS = 150;
 
-/** Random, PCT and swarm runs within these bounds: none violates anything, and together they come to all of this. */
+/**
+ * Expects random, PCT and swarm runs within these bounds to violate no property, and to reach all of `reached`
+ * together.
+ */
 export function walked<V extends Vocabulary>(options: ExploreOptions<V>, ...reached: string[]): void {
   const { maxStates: _, ...model } = options;
   for (const strategy of ["random", "pct", "swarm"] as const) {

@@ -1,14 +1,15 @@
 /**
- * What goes wrong in one run of a replicated log, drawn from its seed before anything happens: first which kinds of faults there
- * are, then how often they come, so that some runs have many of one kind and none of another.
+ * The faults of one run of a replicated log. They are drawn from its seed before the run: first the kinds, then their
+ * rates. As a result, some runs have many faults of one kind and none of the others.
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Random } from "../../../src/core/random.ts";
 import type { CrashFate, PartitionShape } from "../../../src/sim/index.ts";
 
 /**
- * `crash`: a machine loses its power, and what its disk had not synced. `kill`: its process ends, and the journal is there. Both may
- * come in the middle of a step. `blackout`: all lose their power at once. `members`, `transfer`: no faults, but what an operator asks for.
+ * With `crash`, a machine loses power and its disk loses unsynced writes. With `kill`, its process ends but the journal
+ * survives. Both may interrupt a step. With `blackout`, all machines lose power at once. `members` and `transfer` are
+ * requests of an operator, not faults.
  */
 const kinds = [
   "crash",
@@ -48,17 +49,17 @@ interface BadLink {
 export interface FaultsWanted {
   readonly nodes: readonly NodeId[];
   readonly forMs: number;
-  /** What the log can be asked for. */
+  /** The commands that the log accepts. */
   readonly hasMembers: boolean;
   readonly hasTransfer: boolean;
   readonly hasPauses: boolean;
-  /** Between which speeds clocks go. */
+  /** The range of clock speeds. */
   readonly clocks: readonly [least: number, most: number];
 }
 
-/** Between two faults, on average, is something between these. */
+/** The range of the average time between two faults. */
 const EVERY_MS = [80, 1_000] as const;
-/** How long one lasts. */
+/** The duration of a fault. */
 const LASTS_MS = [10, 2_000] as const;
 
 export function faultPlan(wanted: FaultsWanted, chance: Random): Fault[] {
@@ -74,7 +75,7 @@ export function faultPlan(wanted: FaultsWanted, chance: Random): Fault[] {
   return plan;
 }
 
-/** Each order of magnitude is as likely as any other. */
+/** Draws a number such that each order of magnitude is equally likely. */
 function spread([least, most]: readonly [number, number], chance: Random): number {
   return least * (most / least) ** chance.between(0, 1);
 }

@@ -1,4 +1,4 @@
-/** What random runs and measurements found in Raft and Multi-Paxos, each as the shortest run that shows it. */
+/** Bugs in Raft and Multi-Paxos that random runs and measurements found, each with the shortest run that shows it. */
 import { expect, test } from "vitest";
 import { type Stimulus, step } from "../../../src/core/step.ts";
 import { type MultiPaxos, multiPaxos } from "../../../src/protocols/consensus/multi-paxos/multi-paxos.ts";
@@ -8,7 +8,7 @@ import { raftStage } from "../raft-stage.ts";
 import { logs } from "./logs.ts";
 import { type LogUnderTest, swarm } from "./swarm.ts";
 
-test("who becomes a member is sent the log, though nobody asks for anything", () => {
+test("a new member receives the log even if no client sends a request", () => {
   const { sim, settle, leader } = raftStage({ nodes: 5 });
   settle();
   const reconfigure = (voters: number[]): void => {
@@ -23,7 +23,7 @@ test("who becomes a member is sent the log, though nobody asks for anything", ()
     expect(sim.world.state(node).configuration).toMatchObject({ voters: [0, 1, 2, 3, 4], outgoing: null });
 });
 
-test("a candidate that nobody may vote for keeps nobody waiting", () => {
+test("a candidate that cannot win does not delay the other candidates", () => {
   const options = { preVote: false, checkQuorum: false };
   const { sim, settle, leader, propose } = raftStage({ nodes: 3, options, alone: 0 });
   const [behind, whole] = [1, 2];
@@ -34,14 +34,15 @@ test("a candidate that nobody may vote for keeps nobody waiting", () => {
   propose(0, "a");
   sim.run(sim.now + 150);
   sim.crash(0);
-  // The one that lacks the entry has heard nothing for longer, so it stands first, in vain. The other does when its own time has come.
+  // The node without the entry has waited longer, so it becomes a candidate first and loses. The other node then
+  // becomes a candidate on time.
   const { term } = sim.world.state(whole);
   sim.run(sim.now + longestMs + 3 * 10 + 1);
   expect(leader()).toBe(whole);
   expect(sim.world.state(whole).term).toBe(term + 2);
 });
 
-test("what a leader counts itself among, and others have told of, is on its disk", () => {
+test("a leader syncs an entry to disk before it counts itself among the nodes that have it", () => {
   const told: string[] = [];
   const sim = simulation({
     protocol: raft({ maxElectionMs: 301, priorities: [1, 2].map((node) => ({ node, behind: 200 })) }),
@@ -62,13 +63,15 @@ test("what a leader counts itself among, and others have told of, is on its disk
   expect(sim.world.state(0).log.entries.at(-1)).toMatchObject({ command: { operation: "a" } });
 });
 
-test("seed 361: who was brought up to date by a snapshot says who the members are", () => {
+test("seed 361: a node that installed a snapshot knows its members", () => {
   const raft = logs.find(({ name }) => name === "raft") as LogUnderTest;
   expect(swarm(raft, 361).acknowledged).toBeGreaterThan(0);
 });
 
-/** In the run that showed it, the one that had promised knew of no members that it was one of, and so did not stand itself. */
-test("a candidate gets past a promise to a node with a higher id that stood in the same round, and does so no more", () => {
+/**
+ * In the original run, the node that had promised did not know that it was a member, so it never became a candidate.
+ */
+test("a candidate chooses a round above a promise to a node with a higher id in the same round", () => {
   const node = { self: 0, peers: [1, 2] };
   const protocol = multiPaxos();
   const take = (state: MultiPaxos["state"], stimulus: Stimulus<MultiPaxos>) => step(protocol, node, state, stimulus);
@@ -83,12 +86,12 @@ test("a candidate gets past a promise to a node with a higher id that stood in t
   expect(again.state.promised.round).toBeGreaterThan(1);
 });
 
-test("seed 2255 of Cheap Paxos: a leader that has members to take over has a lease of the old ones, and answers no read by it", () => {
+test("seed 2255 of Cheap Paxos: a leader that still has to adopt new members answers no read by its lease from the old ones", () => {
   const cheap = logs.find(({ name }) => name === "cheap-paxos") as LogUnderTest;
   expect(swarm(cheap, 2255).acknowledged).toBeGreaterThan(0);
 });
 
-test("seed 201: members that came back were told nothing while the log was full", () => {
+test("seed 201: members that returned received nothing while the log was full", () => {
   const raft = logs.find(({ name }) => name === "raft") as LogUnderTest;
   expect(swarm(raft, 201).acknowledged).toBeGreaterThan(0);
 });

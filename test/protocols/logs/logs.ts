@@ -1,16 +1,16 @@
-/** The replicated logs of the registry, and what each is given in random runs. */
+/** The registry's replicated logs and their options in random runs. */
 import type { Random } from "../../../src/core/random.ts";
 import { replicatedLog } from "../../../src/protocols/family.ts";
 import { protocolNamed, protocolNames } from "../../../src/protocols/index.ts";
 import type { Drawn, LogUnderTest } from "./swarm.ts";
 
-/** Between half and twice the speed, where nothing rests on clocks. */
+/** Clocks run between half and twice the normal speed, if safety does not depend on them. */
 const wild: Drawn = { log: {}, clocks: [0.5, 2] };
 
-/** What leases allow for, where reads rest on them. */
+/** The clock drift that leases allow for, if reads depend on leases. */
 const DRIFT = 0.2;
 
-/** With little room for everything, so that runs come to every bound. */
+/** Draws options for Raft. All limits are small enough for runs to reach them. */
 function raft(chance: Random): Drawn {
   const checkQuorum = chance.below(4) > 0;
   const leaseReads = checkQuorum && chance.below(2) === 0;
@@ -29,12 +29,15 @@ function raft(chance: Random): Drawn {
     priorities: chance.below(2) === 0 ? [] : [0, 1, 2].map((node) => ({ node, behind: chance.below(4) })),
   };
   const machine = { snapshotBytes: chance.pick([20, 65_536]) };
-  // A paused leader cannot end its lease, so the property of reads does not hold of it until it continues.
+  // A paused leader cannot end its lease, so the property of reads is violated until it resumes.
   const drawn = { log, machine };
   return leaseReads ? { ...drawn, clocks: [1 - DRIFT, 1 + DRIFT], pauses: false } : { ...drawn, clocks: wild.clocks };
 }
 
-/** The same of Multi-Paxos and what is built on it. Where reads rest on its lease, nobody is paused: a leader that is cannot let go of it. */
+/**
+ * Draws options for Multi-Paxos and protocols built on it. If reads depend on its lease, no node is paused, because a
+ * paused leader cannot end its lease.
+ */
 function multiPaxos(chance: Random): Drawn {
   const log = {
     window: chance.pick([1, 2, 16]),
@@ -47,7 +50,7 @@ function multiPaxos(chance: Random): Drawn {
 }
 
 const settings: Readonly<Record<string, Partial<Omit<LogUnderTest, "name" | "make">>>> = {
-  "cheap-paxos": { draw: multiPaxos, replicas: 3 }, // The others are auxiliaries, at which nobody asks for anything.
+  "cheap-paxos": { draw: multiPaxos, replicas: 3 }, // The other nodes are auxiliaries without clients.
   "multi-paxos": { draw: multiPaxos },
   raft: { draw: raft },
 };

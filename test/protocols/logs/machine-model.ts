@@ -1,4 +1,4 @@
-/** A state machine as the checker of histories takes it: what its operations answer when they come one after another. */
+/** Models a state machine for the history checker: the results of operations that are applied one at a time. */
 
 import { clone } from "../../../src/core/plain.ts";
 import type { Model, ModelCall, Operation } from "../../../src/history/index.ts";
@@ -11,8 +11,8 @@ const verbs: Readonly<Record<MachineKind, readonly string[]>> = {
 };
 
 /**
- * The input of an operation is its text, its output the result.
- * @param entries what a log holds in the end: where many appends are pending, a search that does not know it takes long.
+ * Returns the model of a state machine. The input of an operation is its text, and its output is the result.
+ * @param entries the final contents of a log. They shorten a search that has many pending appends.
  */
 export function machineModel(kind: MachineKind, entries: readonly string[] = []): Model<object> {
   const { empty, apply, isRead } = stateMachines[kind];
@@ -35,7 +35,10 @@ export function machineModel(kind: MachineKind, entries: readonly string[] = [])
   };
 }
 
-/** An append at its place, a read after the last that it saw. What is not there in the end comes last: it may never take effect. */
+/**
+ * Orders an append by its position, and a read after the last entry that it saw. Missing entries come last, because
+ * they may never take effect.
+ */
 function inOrderOf(entries: readonly string[], operations: readonly Operation[]): readonly Operation[] {
   const places = new Map(entries.map((text, at) => [text, at]));
   const placeOf = ({ f, input, output }: Operation): number => {

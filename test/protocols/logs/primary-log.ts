@@ -1,4 +1,7 @@
-/** The least of logs, for tests of what stands around one: node 0 orders all commands, and who was away asks it for them. */
+/**
+ * The simplest log, for tests of the layers around it. Node 0 orders all commands, and a node that missed commands
+ * fetches them.
+ */
 import type { Chunk } from "../../../src/core/chunk.ts";
 import type { Context, Protocol } from "../../../src/core/protocol.ts";
 import { natural } from "../../../src/core/shape.ts";
@@ -11,7 +14,10 @@ import {
 } from "../../../src/protocols/consensus/family/replicated-log.ts";
 
 export type PrimaryLog = {
-  /** `index`: up to which the snapshot reaches. `applied`: up to which this node's machine has been told. `isFetching`: for what it misses. */
+  /**
+   * `index` is the last entry in the snapshot, and `applied` the last entry applied to this node's machine.
+   * `isFetching` means that a fetch of missing entries is pending.
+   */
   state: { index: number; snapshot: Chunk[]; entries: Command[]; applied: number; isFetching: boolean };
   message:
     | { type: "forward"; command: Command }
@@ -28,9 +34,15 @@ const PRIMARY = 0;
 type State = PrimaryLog["state"];
 type Ctx = Context<PrimaryLog>;
 
-/** @param forgets: the order is not journalled, so a restarted primary gives the same places to other commands. */
+/**
+ * @param forgets whether the order is not journaled, so that a restarted primary assigns the same positions to other
+ * commands
+ */
 export function primaryLog({ forgets = false } = {}): Protocol<PrimaryLog> {
-  /** What comes before others that are missing is left to them: they are asked for, and again when this node proposes something. */
+  /**
+   * Applies a decided command. Ignores it if earlier commands are missing. The node fetches those, and fetches them
+   * again when it proposes.
+   */
   function decide(state: State, index: number, command: Command, ctx: Ctx): void {
     if (index > state.applied + 1 && !state.isFetching) {
       state.isFetching = true;
@@ -106,7 +118,7 @@ export function primaryLog({ forgets = false } = {}): Protocol<PrimaryLog> {
       record: { entry: { command: commandShape }, snapshot: { index: natural, snapshot: snapshotShape } },
     },
     source: "none",
-    assumes: ["links keep their order and lose nothing but what is on its way to or from a crashed node"],
+    assumes: ["links keep their order and lose only messages to or from a crashed node"],
     properties: [],
     costs: [{ when: "a command of the primary", messages: (nodes) => nodes - 1 }],
     view: () => ({ role: "member", leader: PRIMARY }),

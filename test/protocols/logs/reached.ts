@@ -1,15 +1,15 @@
-/** What the faults of a random run led to, counted. */
+/** Counts the consequences of the faults in a random run. */
 import type { EventOf, NodeId } from "../../../src/core/protocol.ts";
 import type { AnyReplica } from "./clients.ts";
 
 export interface Reached {
   readonly crashes: number;
   readonly recoveries: number;
-  /** How often a node began to lead. */
+  /** The number of times that a node became leader. */
   readonly leaders: number;
-  /** How many members took effect that differ from those before, at the node that has seen most of them. */
+  /** The number of membership changes that took effect, at the node that saw the most of them. */
   readonly memberships: number;
-  /** Snapshots that state machines took, and those that a node had from another. */
+  /** The numbers of snapshots that state machines took, and that nodes received. */
   readonly snapshots: number;
   readonly installed: number;
   /** Journal records that were not durable when their node crashed. */
@@ -22,12 +22,12 @@ export class Tally {
   #leaders = 0;
   #snapshots = 0;
   #installed = 0;
-  /** How often each node has been started. */
+  /** The number of times that each node has started. */
   readonly #lives = new Map<NodeId, number>();
   #starting: NodeId | null = null;
   readonly #members = new Map<NodeId, { last: string; changes: number }>();
 
-  /** @param nodes all of them vote in the beginning. */
+  /** @param nodes the initial voters */
   constructor(nodes: readonly NodeId[]) {
     this.#nodes = nodes;
   }
@@ -44,7 +44,7 @@ export class Tally {
     this.#starting = node;
   }
 
-  /** The step of its start has been taken. */
+  /** Call when a node has completed its start. */
   runs(): void {
     this.#starting = null;
   }

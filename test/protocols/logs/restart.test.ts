@@ -1,4 +1,7 @@
-/** A node that restarts: its client asks anew for what was under way, and the log tells what it has decided first. */
+/**
+ * Checks that after a restart, the client repeats its pending request, and the log first reports the entries that it
+ * has decided.
+ */
 import { expect, test } from "vitest";
 import { simulation } from "../../../src/sim/index.ts";
 import { logs } from "./logs.ts";
@@ -6,7 +9,7 @@ import { logs } from "./logs.ts";
 const use = (commands: number) => ({ type: "client", body: { type: "use", commands } }) as never;
 
 test.each(logs.map((log) => [log.name, log] as const))(
-  "%s, alone: what was decided before a crash comes before what is asked after it",
+  "%s, alone: entries decided before a crash precede requests made after it",
   (_name, { make }) => {
     let isStriking = false;
     const sim = simulation({

@@ -1,6 +1,7 @@
 /**
- * Any replicated log under random faults: clients at every node ask for random things, properties are looked at after every step,
- * and once all is mended, everybody is answered within a bound of virtual time and all state machines are equal.
+ * Runs any replicated log under random faults. Clients at every node send random requests. Properties are checked after
+ * every step. After all faults have ended, every request must be answered within a bound of virtual time, and all state
+ * machines must become equal.
  */
 
 import { canonical } from "../../../src/core/plain.ts";
@@ -18,11 +19,11 @@ import { type Reached, Tally } from "./reached.ts";
 export interface Drawn {
   /** Options of the log. */
   readonly log: object;
-  /** Of the state machine. */
+  /** Options of the state machine. */
   readonly machine?: object;
-  /** Between which speeds clocks may go with them. */
+  /** The range of clock speeds that these options allow. */
   readonly clocks: readonly [least: number, most: number];
-  /** Whether nodes may be paused: they may unless it is said. */
+  /** Whether nodes may be paused. Defaults to true. */
   readonly pauses?: boolean;
 }
 
@@ -31,10 +32,10 @@ export interface LogUnderTest {
   /** The whole system: client, machine and log. */
   readonly make: (options: { machine: object; client: object; log: object }) => Protocol<AnyReplica>;
   readonly nodes: number;
-  /** The first so many have clients and state machines; the others only help the log. */
+  /** The number of nodes, from the first one, that have clients and state machines. The others only support the log. */
   readonly replicas?: number;
   draw(chance: Random): Drawn;
-  /** Whether links lose nothing and keep their order, where it cannot do without. */
+  /** Set if the log needs links that lose nothing and keep their order. */
   readonly needsReliableLinks?: true;
 }
 
@@ -42,21 +43,24 @@ export interface SwarmResult {
   readonly operations: number;
   readonly acknowledged: number;
   readonly faults: number;
-  /** What came of them. */
+  /** The consequences of the faults. */
   readonly reached: Reached;
-  /** How long after all was mended the last was answered and all machines were equal. */
+  /** The time from the end of all faults until every request was answered and all state machines were equal. */
   readonly wellAfterMs: number;
-  /** How many operations the checker of the history has tried. */
+  /** The number of operations that the history checker tried. */
   readonly steps: number;
 }
 
 const FAULTS_MS = 3_000;
-/** How long all may take once everything is mended. Of 20,000 runs of Raft and Multi-Paxos none took 5 s. */
+/**
+ * The maximum recovery time after all faults have ended. In 20,000 runs of Raft and Multi-Paxos, recovery never took 5
+ * s.
+ */
 const WELL_WITHIN_MS = 10_000;
-/** So often one looks whether all is well, and asks again for all members. */
+/** The interval for checking recovery and for repeating the request that all nodes become voters. */
 const LOOKS_EVERY_MS = 100;
 const ASKS_EVERY_LOOKS = 5;
-/** Of the checker of the history. */
+/** The limit on steps of the history checker. */
 const MAX_STEPS = 2_000_000;
 
 interface Planned {
@@ -73,9 +77,9 @@ class Swarm {
   readonly #kind: MachineKind;
   readonly #link: LinkModel;
   readonly #due: Planned[] = [];
-  /** Nodes that crash within a step, when they emit something next. */
+  /** Nodes that will crash within a step, at their next event. */
   readonly #striking = new Map<NodeId, { fate: CrashFate; forMs: number }>();
-  /** What each has said last, in this life, of who votes. In the beginning all do. */
+  /** The voters that each node last reported in its current incarnation. Initially all nodes are voters. */
   readonly #voters = new Map<NodeId, readonly NodeId[]>();
   readonly #tally: Tally;
   #hasOtherMembers = false;
@@ -132,7 +136,7 @@ class Swarm {
     return { operations: history.length, acknowledged, faults: this.#plan.length, reached, wellAfterMs, steps };
   }
 
-  // Time.
+  // Scheduling.
 
   #at(at: number, act: () => void): void {
     const before = this.#due.findLastIndex((each) => each.at <= at);
@@ -211,7 +215,8 @@ class Swarm {
 
   #start(node: NodeId): void {
     if (this.#isUp(node)) return;
-    if (this.#replicas.includes(node)) this.#clients.started(node); // Before it: the node may crash again while it starts.
+    // Notify the client first: the node may crash again during its start.
+    if (this.#replicas.includes(node)) this.#clients.started(node);
     this.#voters.delete(node);
     this.#tally.starts(node);
     this.#sim.start(node);
@@ -240,7 +245,7 @@ class Swarm {
     this.#sim.resume(node);
   }
 
-  /** Nobody knows who leads, so all are asked. */
+  /** Sends the command to all nodes, because the leader is unknown. */
   #tellAll(body: ReplicatedLog["command"]): void {
     for (const node of this.#nodes) if (this.#isUp(node)) this.#sim.command(node, { type: "log", body });
   }
@@ -259,7 +264,7 @@ class Swarm {
     return this.#sim.world.alive.includes(node);
   }
 
-  // The end.
+  // The end of a run.
 
   #mendAll(): void {
     this.#striking.clear();
@@ -294,7 +299,7 @@ class Swarm {
     return new Set(this.#replicas.map((node) => this.#contents(node))).size === 1;
   }
 
-  /** In the eyes of each of them. */
+  /** Whether every node knows all nodes as voters. */
   get #allVote(): boolean {
     return !this.#hasOtherMembers || [...this.#voters.values()].every(({ length }) => length === this.#nodes.length);
   }
@@ -309,7 +314,7 @@ class Swarm {
   }
 
   #unwell(): string {
-    const within = `within ${WELL_WITHIN_MS} ms after all was mended`;
+    const within = `within ${WELL_WITHIN_MS} ms after all faults were repaired`;
     if (!this.#clients.areDone) return `expected an answer ${within} to ${this.#clients.waiting}`;
     if (!this.#allVote)
       return `expected all nodes to be voters ${within}, got ${[...this.#voters.values()].map((voters) => voters.join(", ")).join(" and ")}`;
@@ -318,7 +323,7 @@ class Swarm {
     return `expected all machines to be equal ${within}, got ${this.#replicas.map((node) => this.#contents(node)).join(" and ")}`;
   }
 
-  /** @returns how many operations the checker has tried. */
+  /** @returns the number of operations that the history checker tried */
   #judge(): number {
     const { history, acknowledgedAdds } = this.#clients;
     const operations = history.toSorted((a, b) => a.call - b.call);
@@ -335,7 +340,7 @@ class Swarm {
   }
 }
 
-/** @throws Error for what is wrong, with the command that repeats it. */
+/** @throws Error if a run fails, with a command that repeats it */
 export function swarm(log: LogUnderTest, seed: number): SwarmResult {
   try {
     return new Swarm(log, seed).run();
@@ -358,7 +363,7 @@ function linkModel(chance: Random, isReliable: boolean): LinkModel {
   };
 }
 
-/** What the part `log` can be asked for. */
+/** Returns the types of commands that the part `log` accepts. */
 function commandsOf({ shapes }: Protocol<AnyReplica>): string[] {
   const { log } = shapes.command as unknown as { log?: { body: { variants: object } } };
   return Object.keys(log?.body.variants ?? {});

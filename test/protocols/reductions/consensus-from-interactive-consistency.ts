@@ -1,6 +1,7 @@
 /**
- * Consensus from interactive consistency: all honest nodes have the same vector, so they decide the same by any rule; by the majority of
- * its entries, what all honest nodes propose, for they are more than half.
+ * Consensus from interactive consistency. All honest nodes have the same vector, so any common rule decides the same
+ * value. This rule takes the value of a majority of the entries: if all honest nodes propose the same value, it is
+ * decided, because honest nodes are a majority.
  */
 import { assemble } from "../../../src/core/assemble.ts";
 import type { PerNode } from "../../../src/core/per-node.ts";
@@ -27,7 +28,7 @@ export type Majority = {
   event: { type: "proposed"; value: string } | { type: "decided"; value: string };
 };
 
-/** What more than half of the entries are; if there is nothing like that, the least. */
+/** Returns the value of more than half of the entries, or the smallest value if there is none. */
 export function chosenOf(vector: PerNode<string>): string {
   const entries = Object.values(vector).sort();
   const most = entries.find((each) => 2 * entries.filter((other) => other === each).length > entries.length);
@@ -40,7 +41,7 @@ function propose(state: Deciding, own: string, ctx: Context<Majority>): void {
   ctx.emit({ type: "proposed", value: own });
 }
 
-/** @param values what the nodes propose when they start, by their ids; where there is nothing, values are commands */
+/** @param values the initial proposals, indexed by node id. A node without one proposes by command. */
 export const majority = (values: readonly string[] = []): Protocol<Majority> => ({
   ...ofAReduction,
   name: "majority",

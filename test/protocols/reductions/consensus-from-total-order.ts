@@ -1,4 +1,7 @@
-/** Consensus from total order: multicast your value, and decide on the first that is delivered. All deliver the same first. */
+/**
+ * Consensus from total order: each node multicasts its value and decides the first value it delivers, which is the same
+ * everywhere.
+ */
 import { assemble } from "../../../src/core/assemble.ts";
 import type { Protocol } from "../../../src/core/protocol.ts";
 import { type Isis, isis } from "../../../src/protocols/multicast/isis.ts";
@@ -21,7 +24,7 @@ const first: Protocol<First> = {
       ctx.emit({ type: "proposed", value: own });
     },
     deliver(state, { value: delivered }, ctx) {
-      if (state.decided !== null) return; // Not the first.
+      if (state.decided !== null) return; // This is not the first delivery.
       state.decided = delivered;
       ctx.emit({ type: "decided", value: delivered });
     },
@@ -30,7 +33,7 @@ const first: Protocol<First> = {
   properties: [...consensusProperties<First>(), validity],
 };
 
-/** @param order a multicast that keeps one */
+/** @param order a multicast with total order */
 export const consensusFromTotalOrder = (order: Protocol<Isis> = isis()) =>
   assemble<{ consensus: First; order: Isis }>(
     "consensus-from-total-order",

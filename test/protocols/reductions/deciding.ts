@@ -1,8 +1,8 @@
-/** What consensus is, whatever it is made of: what a reduction offers, and what it is held to. */
+/** The interface and the properties of consensus, for every reduction that implements it. */
 import type { Property, Protocol, TimerOf, Vocabulary, World } from "../../../src/core/protocol.ts";
 import { text } from "../../../src/core/shape.ts";
 
-/** At most one value each; null: none yet. */
+/** At most one value each. Null if there is none yet. */
 export type Deciding = { proposed: string | null; decided: string | null };
 
 export const undecided = (): Deciding => ({ proposed: null, decided: null });
@@ -21,7 +21,7 @@ export function consensusProperties<V extends Vocabulary & { state: Deciding }>(
     },
     {
       name: "termination",
-      claim: "in the end, every node has decided, if any has proposed",
+      claim: "eventually, every node has decided, if any has proposed",
       when: "quiescent",
       holds: ({ alive, state }: World<Deciding>) =>
         alive.every((node) => state(node).proposed === null) || alive.every((node) => state(node).decided !== null),
@@ -29,23 +29,23 @@ export function consensusProperties<V extends Vocabulary & { state: Deciding }>(
   ] as Property<V>[];
 }
 
-/** Where nobody lies. */
+/** For runs without Byzantine nodes. */
 export const validity = {
   name: "validity",
-  claim: "what is decided was proposed",
+  claim: "every decided value was proposed",
   when: "always",
   holds: ({ nodes, alive, state }: World<Deciding>) =>
-    alive.length < nodes.length || // Who had proposed it may be down.
+    alive.length < nodes.length || // A crashed node may have proposed the value.
     alive.every((node) => {
       const { decided } = state(node);
       return decided === null || alive.some((other) => state(other).proposed === decided);
     }),
 } as const;
 
-/** Where some lie: what they had proposed nobody can say. */
+/** For runs with Byzantine nodes, whose proposals are unknown. */
 export const unanimity = {
   name: "validity",
-  claim: "if all honest nodes propose the same, that is decided",
+  claim: "if all honest nodes propose the same value, it is decided",
   when: "always",
   holds({ alive, state }: World<Deciding>) {
     const proposed = new Set(alive.map((node) => state(node).proposed));
@@ -54,7 +54,10 @@ export const unanimity = {
   },
 } as const;
 
-/** The same, whose nodes are at work while one of these timers runs: they may be those of another part. */
+/**
+ * Returns the property, with nodes counted as busy while one of these timers runs. The timers may belong to a different
+ * part.
+ */
 export const atWorkWhile = <V extends Vocabulary>(
   pendingTimers: readonly TimerOf<V>[],
   protocol: Protocol<V>,
@@ -63,7 +66,7 @@ export const atWorkWhile = <V extends Vocabulary>(
   properties: protocol.properties.map((each) => (each.when === "quiescent" ? { ...each, pendingTimers } : each)),
 });
 
-/** What a part says of itself that is known by its reduction alone. */
+/** Metadata of a part that only the reduction defines. */
 export const ofAReduction = {
   source: "Coulouris et al. §15.5",
   assumes: [],

@@ -1,4 +1,7 @@
-/** Election from consensus: whoever calls proposes itself, and who is decided on leads. One election: for the next, take another slot. */
+/**
+ * Election from consensus. A node that calls an election proposes itself, and the decided node leads. The next election
+ * needs a new slot.
+ */
 import { assemble } from "../../../src/core/assemble.ts";
 import type { NodeId, Property, Protocol, World } from "../../../src/core/protocol.ts";
 import { type Paxos, type PaxosOptions, paxos } from "../../../src/protocols/consensus/paxos/paxos.ts";

@@ -1,7 +1,8 @@
 /**
- * Byzantine generals from interactive consistency: the commander's entry of the vector is its order. And from consensus: the commander tells
- * all its order, and they agree on what they have heard, since a traitor may have told each something else. The other way round,
- * interactive consistency from the generals is `interactive-consistency.ts` itself.
+ * Two reductions of Byzantine generals. From interactive consistency: the commander's entry of the vector is its order.
+ * From consensus: the commander sends its order to all nodes, and they agree on the received order, since a traitor may
+ * send different orders. The opposite reduction, interactive consistency from the generals, is
+ * `interactive-consistency.ts` itself.
  */
 import { assemble } from "../../../src/core/assemble.ts";
 import type { PerNode } from "../../../src/core/per-node.ts";
@@ -35,7 +36,7 @@ function order(state: State, own: string, tells: boolean, ctx: Context<General>)
   ctx.emit({ type: "heard", value: own });
 }
 
-/** @param first what the commander orders when it starts; null: orders are commands */
+/** @param first the commander's initial order, or null if commands give the orders */
 const general = (tells: boolean, first: string | null): Protocol<General> => ({
   ...ofAReduction,
   name: "general",
@@ -81,7 +82,7 @@ const general = (tells: boolean, first: string | null): Protocol<General> => ({
     },
     {
       name: "termination",
-      claim: "in the end, every loyal general obeys something",
+      claim: "eventually, every loyal general obeys some order",
       when: "quiescent",
       holds: ({ alive, state }: World<State>) => alive.every((node) => state(node).obeys !== null),
     },
@@ -102,7 +103,9 @@ export const generalsFromInteractiveConsistency = (first: string | null = null) 
     ),
   );
 
-/** Over consensus that withstands liars; its first round lasts until the order is there and has been proposed. */
+/**
+ * Uses consensus that tolerates Byzantine nodes. Its first round lasts until the order has arrived and been proposed.
+ */
 export const generalsFromConsensus = (first: string | null = null) =>
   atWorkWhile(
     ["consistency.round"],

@@ -1,6 +1,6 @@
 /**
- * Mutual exclusion from total order: all deliver the same requests and releases in the same order, so all have the same queue, and its
- * head is inside. Lamport 1978 does it with his own order.
+ * Mutual exclusion from total order. All nodes deliver the same requests and releases in the same order, so all have
+ * the same queue. The node at its head holds the lock. Lamport's algorithm of 1978 uses its own order instead.
  */
 import { assemble } from "../../../src/core/assemble.ts";
 import type { NodeId, Protocol } from "../../../src/core/protocol.ts";
@@ -36,11 +36,12 @@ export const queue: Protocol<Queue> = {
     deliver(state, { from, value: said }, ctx) {
       if (said === "enter") {
         state.queue.push(from);
-        if (state.queue.length > 1) return; // Somebody is inside.
-      } else state.queue.shift(); // Who exits is the head. Its next request may stand in the queue already: ISIS keeps no order of a sender.
+        if (state.queue.length > 1) return; // A different node holds the lock.
+        // The head exits. Its next request may already be queued, because ISIS has no FIFO order.
+      } else state.queue.shift();
       const head = state.queue[0];
       if (head === undefined) return;
-      state.entries += 1; // Of all nodes: the same everywhere.
+      state.entries += 1; // All nodes count all entries, so the number is the same everywhere.
       if (head !== ctx.self) return;
       state.section = "held";
       ctx.emit({ type: "entered", token: state.entries });

@@ -1,4 +1,7 @@
-/** Forms of agreement, made of one another: each is run, explored within bounds, and broken where what it is made of is. */
+/**
+ * Reductions between forms of agreement. Each one runs, is explored within bounds, and breaks if the form that it is
+ * built on is broken.
+ */
 import { describe, expect, it } from "vitest";
 import { type ExploreOptions, explore } from "../../../src/check/explore.ts";
 import type { NodeId, Protocol, Tagged, Vocabulary } from "../../../src/core/protocol.ts";
@@ -14,7 +17,7 @@ import { mutualExclusionFromTotalOrder, queue } from "./mutual-exclusion-from-to
 import { totalOrderFromConsensus } from "./total-order-from-consensus.ts";
 
 const range = (nodes: number): number[] => Array.from({ length: nodes }, (_, id) => id);
-// Each has a type bag of its own; what is asked of it is written out.
+// Each protocol has its own type parameters. The checks are written out.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 type Liars = Record<NodeId, ByzantineBehaviour>;
@@ -31,7 +34,7 @@ interface Run {
   readonly crash?: NodeId;
 }
 
-/** In virtual time, with links that keep no order. */
+/** Runs the protocol in virtual time, over unordered links. */
 function run(protocol: Any, nodes: number, { asks = () => [], liars = {}, seed, crash }: Run) {
   const sim = simulation<Any>({
     protocol: protocol as Protocol<Any>,
@@ -53,7 +56,7 @@ function run(protocol: Any, nodes: number, { asks = () => [], liars = {}, seed, 
 
 const stateOf = (sim: ReturnType<typeof run>, node: NodeId): Any => sim.world.state(node);
 
-/** Every run within the bounds that are given. */
+/** Explores every run within the given bounds. */
 const explored = (protocol: Any, nodes: number, options: Partial<ExploreOptions<Vocabulary>>, liars: Liars = {}) =>
   explore<Vocabulary>({
     protocol: byzantine(protocol, listed(liars)),
@@ -70,7 +73,7 @@ const inRounds = { timers: "rounds", network: "inbox" } as const;
 describe("consensus from total order", () => {
   const asks = (node: NodeId) => [propose(`from ${node}`)];
 
-  it("decides in random runs, all the same", () => {
+  it("decides the same value everywhere in random runs", () => {
     for (const seed of SEEDS) {
       const sim = run(consensusFromTotalOrder(), 4, { asks, seed });
       expect(sim.verdict()).toEqual([]);
@@ -78,13 +81,13 @@ describe("consensus from total order", () => {
     }
   });
 
-  it("holds in every run of three nodes, of which two propose", () => {
+  it("holds in every run of three nodes if two propose", () => {
     const two = (node: NodeId) => (node < 2 ? asks(node) : []) as never[];
     const found = reaching(explored(consensusFromTotalOrder(), 3, { asks: two }), "decided");
     expect(found).toMatchObject({ verdict: "holds", states: 503 });
   });
 
-  it("is none over a multicast that keeps no order", () => {
+  it("fails over an unordered multicast", () => {
     const over = consensusFromTotalOrder(basicMulticast() as never);
     const found = explored(over, 2, { asks: asks as never });
     expect(found).toMatchObject({ verdict: "violated", property: { name: "agreement" } });
@@ -95,7 +98,7 @@ describe("total order from consensus", () => {
   const asks = (node: NodeId) =>
     [1, 2].map((number) => to("order", { type: "send", value: `${node}.${number}` } as Tagged));
 
-  it("delivers all messages in random runs, in one order", () => {
+  it("delivers all messages in one order in random runs", () => {
     for (const seed of SEEDS) {
       const sim = run(totalOrderFromConsensus(6), 3, { asks, seed });
       expect(sim.verdict()).toEqual([]);
@@ -107,7 +110,7 @@ describe("total order from consensus", () => {
 
   const safe = totalOrderFromConsensus(2).properties.filter(({ when }: Any) => when === "always") as never[];
 
-  it("keeps one order in every run of two nodes, which send a message each", () => {
+  it("keeps one order in every run of two nodes that send one message each", () => {
     const one = (node: NodeId) => asks(node).slice(0, 1) as never[];
     const found = reaching(explored(totalOrderFromConsensus(2), 2, { asks: one, properties: safe }), "delivered");
     expect(found).toMatchObject({ verdict: "holds", states: 116 });
@@ -117,7 +120,7 @@ describe("total order from consensus", () => {
 describe("election from consensus", () => {
   const asks = () => [to("election", { type: "call" })];
 
-  it("has one leader in random runs, though a node crashes", () => {
+  it("has one leader in random runs, even if a node crashes", () => {
     for (const seed of SEEDS) {
       const sim = run(electionFromConsensus(), 5, { asks, seed, crash: seed % 5 });
       expect(sim.verdict()).toEqual([]);
@@ -134,11 +137,11 @@ describe("election from consensus", () => {
       crashes: 1,
     });
 
-  it("has one leader in every run of two nodes, which both call, and of which one may crash", () => {
+  it("has one leader in every run of two nodes that both call, even if one crashes", () => {
     expect(reaching(inEveryRun(2), "elected")).toMatchObject({ verdict: "holds" });
   });
 
-  it("has one leader in every run of three nodes, of which two call and one may crash", { tags: ["long"] }, () => {
+  it("has one leader in every run of three nodes if two call, even if one crashes", { tags: ["long"] }, () => {
     expect(reaching(inEveryRun(3), "elected")).toMatchObject({ verdict: "holds", states: 161_182 });
   });
 });
@@ -146,7 +149,7 @@ describe("election from consensus", () => {
 describe("mutual exclusion from total order", () => {
   const use = (entries: number) => [to("workload", { type: "use", entries } as Tagged)];
 
-  it("lets everybody in, one at a time, in random runs", () => {
+  it("lets all nodes enter, one at a time, in random runs", () => {
     for (const seed of SEEDS) {
       const sim = run(mutualExclusionFromTotalOrder(), 4, { asks: () => use(3), seed });
       expect(sim.verdict()).toEqual([]);
@@ -154,10 +157,10 @@ describe("mutual exclusion from total order", () => {
     }
   });
 
-  it("lets a node in again whose next request came before its exit: taking all of its requests off the queue starved it", () => {
+  it("lets a node enter whose next request was delivered before its exit (removing all of its requests from the queue starved it)", () => {
     const sim = simulation({ protocol: queue, nodes: [0, 1], seed: 1, delayMs: 1 });
     for (const node of [0, 1]) sim.start(node);
-    // In the order of ISIS, which keeps none of a sender.
+    // ISIS does not preserve the order of a sender.
     const delivered = [
       [0, "enter"],
       [1, "enter"],
@@ -172,19 +175,19 @@ describe("mutual exclusion from total order", () => {
     expect(sim.world.state(1).queue).toEqual([0]);
   });
 
-  it("holds in every run of two nodes, which want in twice", () => {
+  it("holds in every run of two nodes that request twice", () => {
     const found = explored(mutualExclusionFromTotalOrder(), 2, { timers: "free", asks: () => use(2) as never[] });
     expect(reaching(found, "entered")).toMatchObject({ verdict: "holds", states: 852 });
   });
 });
 
 describe("consensus from interactive consistency", () => {
-  it("takes the majority, or the least", () => {
+  it("takes the majority, or the smallest value", () => {
     expect(chosenOf({ 0: "b", 1: "b", 2: "a" })).toBe("b");
     expect(chosenOf({ 0: "c", 1: "b", 2: "b", 3: "c" })).toBe("b");
   });
 
-  it("decides what all honest nodes propose, in random runs beside a liar", () => {
+  it("decides the common proposal of all honest nodes, in random runs with a Byzantine node", () => {
     for (const seed of SEEDS) {
       const sim = run(consensusFromInteractiveConsistency(["a", "a", "a", "b"]), 4, {
         seed,
@@ -195,7 +198,7 @@ describe("consensus from interactive consistency", () => {
     }
   });
 
-  it("holds among four, whatever one of them says of another's value", () => {
+  it("holds among four nodes, even if one misreports another's value", () => {
     const found = explored(consensusFromInteractiveConsistency(["a", "a", "a", "b"]), 4, inRounds, {
       3: lyingAbout(0),
     });
@@ -203,7 +206,7 @@ describe("consensus from interactive consistency", () => {
   });
 });
 
-/** Of the value of one node, in the part that is interactive consistency: what is true, something else or nothing. */
+/** A node that sends its true value, a different value, or nothing in interactive consistency. */
 const lyingAbout = (node: NodeId): ByzantineBehaviour => ({
   lie(_to, message) {
     const { type, body } = message as Any;
@@ -212,7 +215,7 @@ const lyingAbout = (node: NodeId): ByzantineBehaviour => ({
   },
 });
 
-/** As a commander: another order to anybody. */
+/** A commander that sends a different order to some nodes. */
 const dividing: ByzantineBehaviour = {
   lie(_to, message) {
     const { type, body } = message as Any;
@@ -221,7 +224,7 @@ const dividing: ByzantineBehaviour = {
 };
 
 describe("the generals", () => {
-  it("from interactive consistency: obey the commander's entry, in random runs beside a traitor", () => {
+  it("from interactive consistency: obey the commander's entry, in random runs with a traitor", () => {
     for (const seed of SEEDS)
       for (const traitor of [COMMANDER, 3]) {
         const sim = run(generalsFromInteractiveConsistency("attack"), 4, { seed, liars: { [traitor]: "adversary" } });
@@ -229,7 +232,7 @@ describe("the generals", () => {
       }
   });
 
-  it("from interactive consistency: hold among four, whatever the commander says of its order", {
+  it("from interactive consistency: hold among four, even if the commander sends different orders", {
     tags: ["long"],
   }, () => {
     const found = explored(generalsFromInteractiveConsistency("attack"), 4, inRounds, {
@@ -238,7 +241,7 @@ describe("the generals", () => {
     expect(reaching(found, "obeyed")).toMatchObject({ verdict: "holds", states: 65_314 });
   });
 
-  it("from consensus: obey what they agree to have heard, in random runs beside a traitor", () => {
+  it("from consensus: obey the order they agree to have received, in random runs with a traitor", () => {
     for (const seed of SEEDS)
       for (const traitor of [COMMANDER, 3]) {
         const sim = run(generalsFromConsensus("attack"), 4, { seed, liars: { [traitor]: "adversary" } });
@@ -246,7 +249,7 @@ describe("the generals", () => {
       }
   });
 
-  it("from consensus: hold among four, whatever the commander orders each of them", { tags: ["long"] }, () => {
+  it("from consensus: hold among four, even if the commander sends each a different order", { tags: ["long"] }, () => {
     const found = explored(generalsFromConsensus("attack"), 4, inRounds, { [COMMANDER]: dividing });
     expect(reaching(found, "obeyed")).toMatchObject({ verdict: "holds", states: 31_833 });
   });

@@ -1,6 +1,6 @@
 /**
- * Total order from consensus, slot by slot: who has something to send proposes it for the first slot that it does not know to be
- * decided, and if that went to another for the next one. Everybody delivers what the slots have decided, one after the other.
+ * Total order from consensus, slot by slot. A node with a message proposes it for the first slot that it does not know
+ * to be decided. If a different message wins, it tries the next slot. All nodes deliver the decided slots in order.
  */
 import { assemble } from "../../../src/core/assemble.ts";
 import type { Context, Property, Protocol, World } from "../../../src/core/protocol.ts";
@@ -10,13 +10,13 @@ import { ofAReduction, value } from "./deciding.ts";
 
 export type Slots = {
   state: {
-    /** Its own messages that stand in no slot yet. */
+    /** The node's own messages that no slot contains yet. */
     waiting: string[];
-    /** The last slot that it has proposed something for; −1: none. */
+    /** The last slot that the node has proposed for, or −1. */
     proposedFor: number;
-    /** By slot, as far as it is known. */
+    /** The decided messages that the node knows, keyed by slot. */
     decided: Record<number, string>;
-    /** In the order in which they were delivered: those of the slots from 0 on without a gap. */
+    /** Delivered messages in order: the decided slots from 0 up to the first gap. */
     delivered: string[];
   };
   command: { type: "send"; value: string } | { type: "settle"; slot: number; value: string };
@@ -58,7 +58,8 @@ const inSlots = (slots: number): Protocol<Slots> => ({
   properties: [
     {
       name: "total order",
-      claim: "of two nodes, one has delivered what the other has, in the same order, and perhaps more",
+      claim:
+        "the messages that one node has delivered begin with those that the other has delivered, in the same order, or vice versa",
       when: "always",
       holds: ({ alive, state }: World<State>) =>
         alive.every((node) =>
@@ -78,11 +79,11 @@ const inSlots = (slots: number): Protocol<Slots> => ({
   ] as Property<Slots>[],
 });
 
-// As many parts as there are slots: they are looked up by name.
+// There is one part per slot, looked up by name.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 
-/** With so many slots, each an instance of Paxos of its own. */
+/** Uses a separate instance of Paxos for each slot. */
 export function totalOrderFromConsensus(slots: number, options: Partial<PaxosOptions> = {}) {
   const names = Array.from({ length: slots }, (_, slot) => `slot${slot}`);
   const wires = Object.fromEntries(

@@ -1,7 +1,8 @@
 /**
- * The member's lock service as `join()` has it by default, sessions, replica and log together, with one lock: every run of two and of
- * three members within bounds. What bounds cut off is not known, so the verdict is never `holds`; what is pinned is that no run
- * within them breaks a property, how many states that are, and that locks are entered, lost and left in them.
+ * Explores the lock service of members as `join()` builds it by default, with sessions, replica, log and one lock:
+ * every run of two and of three members within bounds. Because the bounds cut runs off, the verdict is never `holds`.
+ * The tests record that no run violates a property, how many states there are, and that members acquire, lose and
+ * release locks.
  */
 import { describe, expect, it } from "vitest";
 import type { Experiment } from "../../../src/experiment/experiment.ts";
@@ -21,20 +22,20 @@ function isSound(bounds: Bounds, states: number, events: readonly string[]): voi
 }
 
 describe("the lock service of members, every run within bounds", () => {
-  it("two members want the lock, and one timer runs out, at any time", () => {
+  it("two members want the lock, and one timer expires at any time", () => {
     isSound({ nodes: 2, maxTimeouts: 1 }, 404, ["mutex.entered"]);
   });
 
-  it("two members, and two timers that run out where nothing is on its way: sessions are lost, locks are handed on", () => {
+  it("two members, and two timers that expire while no message is in transit: sessions are lost, and locks change hands", () => {
     isSound({ nodes: 2, timers: "quiet", maxTimeouts: 2 }, 3_930, ["mutex.entered", "mutex.lost", "mutex.exited"]);
   });
 
-  it("two members, and any two timers that run out, at any time", { tags: ["long"] }, () => {
+  it("two members, and any two timers expire at any time", { tags: ["long"] }, () => {
     isSound({ nodes: 2, maxTimeouts: 2 }, 10_586, ["mutex.entered", "mutex.lost"]);
   });
 
   const three: Bounds = { nodes: 3, request: [0, 1], maxTimeouts: 1 };
-  it("three members, of which two want the lock, and one timer runs out", { tags: ["long"] }, () => {
+  it("three members: two want the lock, and one timer expires", { tags: ["long"] }, () => {
     isSound(three, 33_122, ["mutex.entered"]);
   });
 

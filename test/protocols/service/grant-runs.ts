@@ -1,4 +1,7 @@
-/** Random operations on locks of one replica, some of them twice, late, or of sessions that have ended: what a fair queue keeps to. */
+/**
+ * Checks a fair queue of one replica with random operations on locks. Some operations are duplicates, late, or from
+ * ended sessions.
+ */
 
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Random, random } from "../../../src/core/random.ts";
@@ -18,7 +21,7 @@ class GrantRun {
   readonly #draw: Random;
   readonly #replica: OneReplica;
   readonly #sessions: Map<NodeId, number>;
-  /** What is asked for and not released, in the order in which it was asked for first. */
+  /** Requests that were not released, in order of their first attempt. */
   #asked: Asked[] = [];
   readonly #grants: Granted[] = [];
   readonly #released = new Set<number>();
@@ -30,7 +33,7 @@ class GrantRun {
     this.#sessions = new Map(MEMBERS.map((member) => [member, this.#replica.open(member)]));
   }
 
-  /** @returns what went wrong, or null. */
+  /** @returns the violation, or null */
   step(): string | null {
     const draw = this.#draw;
     const member = draw.pick(MEMBERS);
@@ -43,10 +46,10 @@ class GrantRun {
     const isTooMuch = valuesOf(this.#replica.data.locks).some(
       ({ capacity, holders }) => holders.reduce((sum, { permits }) => sum + permits, 0) > capacity,
     );
-    return wrong.find((each) => each !== null) ?? (isTooMuch ? "more is held than there is" : this.#leftOver());
+    return wrong.find((each) => each !== null) ?? (isTooMuch ? "more permits are held than exist" : this.#leftOver());
   }
 
-  /** @returns the grants that may be released by it. */
+  /** @returns the grants that the member may release */
   #take(member: NodeId, session: number, name: string): Granted[] {
     const [draw, replica] = [this.#draw, this.#replica];
     const held = this.#grants.filter((grant) => grant.session === session && !this.#released.has(grant.token));
@@ -58,7 +61,8 @@ class GrantRun {
       return [];
     }
     if (choice < 18) {
-      const token = this.#grants.length === 0 ? 0 : draw.pick(this.#grants.slice(-8)).token; // Some are late, or others'.
+      // Sometimes use an old one.
+      const token = this.#grants.length === 0 ? 0 : draw.pick(this.#grants.slice(-8)).token;
       replica.apply(member, { type: "release", name, token });
       return held.filter((grant) => grant.token === token);
     }
@@ -85,7 +89,7 @@ class GrantRun {
 
   #noteRelease({ token }: Released, mayRelease: readonly Granted[]): string | null {
     const grant = mayRelease.find((each) => each.token === token);
-    if (grant === undefined) return "a grant was released that nobody asked to release";
+    if (grant === undefined) return "a grant was released although no session released it";
     this.#released.add(token);
     this.#asked = this.#asked.filter((each) => each.session !== grant.session || each.wait !== grant.wait);
     return null;
@@ -93,7 +97,7 @@ class GrantRun {
 
   #noteGrant(grant: Granted): string | null {
     const [grants, released, asked] = [this.#grants, this.#released, this.#asked];
-    if (grants.some(({ token }) => token === grant.token)) return null; // Asked for again, it is told again.
+    if (grants.some(({ token }) => token === grant.token)) return null; // The grant was repeated.
     if (grant.token <= (grants.at(-1)?.token ?? 0)) return "tokens do not grow";
     const standing = grants.filter(({ token }) => !released.has(token));
     const isGranted = ({ session, wait }: { session: number; wait: number }) =>
@@ -102,7 +106,7 @@ class GrantRun {
     const place = asked.findIndex((each) => each.session === grant.session && each.wait === grant.wait);
     const isPassed = asked.slice(0, Math.max(0, place)).some((each) => each.name === grant.name && !isGranted(each));
     grants.push(grant);
-    return isPassed ? "somebody who waits is overtaken" : null;
+    return isPassed ? "a waiter is overtaken" : null;
   }
 
   #leftOver(): string | null {
@@ -116,7 +120,7 @@ class GrantRun {
 
 const withoutSession = ({ session: _session, ...rest }: Asked): Omit<Asked, "session"> => rest;
 
-/** @returns what went wrong, or null. */
+/** @returns the violation, or null */
 export function grantRun(seed: number, steps: number, machine?: StateMachine): string | null {
   const run = new GrantRun(seed, machine);
   for (let step = 0; step < steps; step++) {

@@ -1,6 +1,6 @@
 /**
- * Random operations on one replica of the service, beside a model of what they mean one by one: leased keys, transactions, locks,
- * semaphores, queues and barriers, of sessions that end, some of them sent twice.
+ * Random operations on one replica of the service, compared with a sequential model: leased keys, transactions, locks,
+ * semaphores, queues and barriers. Sessions end, and some operations are sent twice.
  */
 
 import type { NodeId } from "../../../src/core/protocol.ts";
@@ -37,13 +37,13 @@ const isAt =
   (place: Place): boolean =>
     place.session === session && place.wait === wait;
 
-/** What the service holds, by the meaning of its operations alone. Values are unique, so an item is known by its value. */
+/** The state of the service according to a sequential model. Values are unique, so a value identifies an item. */
 class Model {
   readonly keys = new Map<string, { value: string; session: number | null }>();
   readonly locks = new Map<string, { holders: (Holding & { token: number })[]; waiters: Holding[] }>();
   readonly queues = new Map<string, Queue>();
   readonly barriers = new Map<string, Place[]>();
-  /** By value: when it was enqueued. */
+  /** The position of each value in the order of insertion into its queue. */
   readonly #order = new Map<string, number>();
 
   end(session: number): void {
@@ -64,7 +64,7 @@ class Model {
       );
   }
 
-  /** The tokens of new grants and items are not known yet: 0. */
+  /** Grants permits to waiters in order. Tokens are not known yet, so they are 0. */
   grant({ holders, waiters }: { holders: (Holding & { token: number })[]; waiters: Holding[] }): void {
     const held = () => holders.reduce((sum, { permits }) => sum + permits, 0);
     for (let next = waiters[0]; next !== undefined && held() + next.permits <= CAPACITY; next = waiters[0]) {
@@ -103,7 +103,7 @@ class Model {
     return known;
   }
 
-  /** @returns what the operation is answered with, but for tokens and revisions. */
+  /** @returns the expected answer, without tokens and revisions */
   apply(session: number, operation: Operation): string {
     switch (operation.type) {
       case "put":
@@ -229,7 +229,7 @@ class Model {
 const nonEmpty = <T>(all: Map<string, T>, size: (each: T) => number): Map<string, T> =>
   new Map([...all].filter(([, each]) => size(each) > 0));
 
-/** The same of the replica, in the words of the model. */
+/** Returns the state of the replica in the notation of the model. */
 function contents({ data }: OneReplica): string {
   const some = <T>(table: Table<T>, text: (each: T) => unknown) =>
     [...entriesOf(table)].map(([name, each]) => [name, text(each)]);
@@ -279,7 +279,7 @@ class ModelRun {
     this.#sessions = new Map(MEMBERS.map((member) => [member, this.#replica.open(member)]));
   }
 
-  /** @returns what went wrong, or null. */
+  /** @returns the violation, or null */
   step(): string | null {
     const [draw, replica, model] = [this.#draw, this.#replica, this.#model];
     this.#count += 1;
@@ -301,7 +301,7 @@ class ModelRun {
     return (isAnswered ? null : `${what}: expected the answer ${expected}, got ${result}`) ?? this.#compared(what);
   }
 
-  /** Sometimes behind the one before once more, and sometimes twice. */
+  /** Sends an operation. Sometimes repeats the previous one as well, and sometimes sends this one twice. */
   #send(member: NodeId, operation: Operation): Result {
     const [replica, before] = [this.#replica, this.#last.get(member)];
     const { life = 0, applied = 0 } = sessionOf(replica.data, member) ?? {};
@@ -316,7 +316,7 @@ class ModelRun {
     return result;
   }
 
-  /** Tokens are those of the replica: they grow, and none comes twice. */
+  /** Copies the tokens from the replica, and checks that they grow and are unique. */
   #compared(what: string): string | null {
     const [replica, model] = [this.#replica, this.#model];
     const [own, its] = [model.toString(), contents(replica)];
@@ -398,7 +398,7 @@ class ModelRun {
     return { type: "put", map: "m", key: this.#draw.pick(KEYS), value, isLeased: this.#draw.below(2) === 0 };
   }
 
-  /** One that the session has used at that name, if there is one. */
+  /** Returns a wait number that the session has used for that name, if there is one. */
   #knownWait(session: number, name: string): number {
     const { holders, waiters } = this.#model.lock(name);
     const { taken, takers } = this.#model.queue(name);
@@ -407,7 +407,7 @@ class ModelRun {
   }
 }
 
-/** @returns what went wrong, or null. */
+/** @returns the violation, or null */
 export function modelRun(seed: number, steps: number, machine?: StateMachine): string | null {
   const run = new ModelRun(seed, machine);
   for (let step = 1; step <= steps; step++) {

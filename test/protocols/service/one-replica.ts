@@ -1,4 +1,7 @@
-/** The state machine of the service by itself: operations of sessions, one after the other, and all that is emitted meanwhile. */
+/**
+ * The service's state machine alone: applies operations of sessions, one after another, and collects the events that it
+ * emits.
+ */
 import type { Chunk } from "../../../src/core/chunk.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import * as stateMachine from "../../../src/protocols/service/coordination-service/apply.ts";
@@ -43,17 +46,17 @@ export type StateMachine = Pick<typeof stateMachine, "applyProposal" | "answerTo
 
 export interface OneReplica {
   data: Data;
-  /** Since the last look. */
+  /** The events since the last call. */
   events(): ServiceEvent[];
   open(member: NodeId): SessionId;
   end(member: NodeId): void;
-  /** By the member's session. */
+  /** Applies an operation in the member's session. */
   apply(member: NodeId, operation: Operation): Result;
   propose(member: NodeId, proposal: Proposal): ReturnType<StateMachine["applyProposal"]>;
   ask(query: Query): Answer;
 }
 
-/** @param machine another form of the state machine. */
+/** @param machine a different implementation of the state machine */
 export function oneReplica(
   given: Partial<Limits> = {},
   machines: MachineDefinitions = {},
@@ -68,7 +71,7 @@ export function oneReplica(
     index += 1;
     return applyProposal(on, machines, member, index, structuredClone(proposal));
   }
-  /** With the next number of the member's session. */
+  /** Adds the next operation number of the member's session. */
   function next(member: NodeId, operation: Extract<Proposal, { type: "operations" }>["operations"][number]) {
     const session = sessionOf(data, member);
     const first = (session?.applied ?? 0) + 1;
@@ -97,7 +100,7 @@ export function oneReplica(
   };
 }
 
-/** A whole snapshot. */
+/** Reads a complete snapshot. */
 export function readAll(snapshot: readonly Chunk[]): Reading {
   const reading = beginReading();
   for (const { text } of snapshot) readText(reading, text);

@@ -1,4 +1,4 @@
-/** A coordination service in virtual time, and short ways to ask it for something. */
+/** A coordination service in virtual time, with shortcuts for requests. */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { unwrapped } from "../../../src/core/wrapping.ts";
 import {
@@ -15,17 +15,17 @@ type Emitted = { at: number; node: NodeId; type: string } & Record<string, unkno
 
 export interface Stage {
   sim: Sim;
-  /** Everything that sessions and replicas have emitted, in the order of time. */
+  /** All events of sessions and replicas, in chronological order. */
   events: Emitted[];
-  /** Asks a member, and runs until it has answered. */
+  /** Sends a request to a member, and runs until it is answered. */
   submit(node: NodeId, operation: Operation): unknown;
   query(node: NodeId, query: Query): unknown;
-  /** Asks a member, and gives the number of the request. */
+  /** Sends a request to a member, and returns its number. */
   ask(node: NodeId, operation: Operation): number;
-  /** What came of a request; undefined while nothing has. */
+  /** Returns the answer to a request, or undefined if there is none yet. */
   answer(node: NodeId, request: number): unknown;
   run(ms: number): void;
-  /** Who leads, in the eyes of a majority. */
+  /** Returns the leader that a majority of the nodes knows. */
   leader(): NodeId;
 }
 

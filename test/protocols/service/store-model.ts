@@ -1,4 +1,4 @@
-/** The service's keys and counters as one object, for the checker of histories: what they do when operations come one by one. */
+/** Models the service's keys and counters as one object for the history checker, with sequential semantics. */
 
 import { equal } from "../../../src/core/plain.ts";
 import type { Model, ModelCall } from "../../../src/history/model.ts";
@@ -9,7 +9,7 @@ export interface Store {
 
 const held = ({ values }: Store, key: string): string | number | null => values[key] ?? null;
 
-/** Without what is deleted. */
+/** Sets or deletes a key. Deleted keys are left out. */
 function withValue({ values }: Store, key: string, value: string | number | null): Store {
   const rest = Object.entries(values).filter(([other]) => other !== key);
   const all = value === null ? rest : [...rest, [key, value] as const];
@@ -18,7 +18,7 @@ function withValue({ values }: Store, key: string, value: string | number | null
 
 const fits = (output: unknown, actual: unknown): boolean => output === undefined || equal(output, actual);
 
-/** Input `[key, value]`, output what was there. */
+/** Input: `[key, value]`. Output: the previous value. */
 const put: ModelCall<Store> = {
   step(state, { input, output }) {
     const [key, value] = input as [string, string | null];
@@ -31,7 +31,7 @@ const get: ModelCall<Store> = {
   observes: () => true,
 };
 
-/** Input `[key, by]`, output the sum. */
+/** Input: `[key, by]`. Output: the sum. */
 const add: ModelCall<Store> = {
   step(state, { input, output }) {
     const [key, by] = input as [string, number];
@@ -40,7 +40,7 @@ const add: ModelCall<Store> = {
   },
 };
 
-/** Input `[from, to, value]`: moves the value from one key to the other if it stands there; output whether it did. */
+/** Input: `[from, to, value]`. Moves the value to the other key if the first key holds it. Output: whether it moved. */
 const move: ModelCall<Store> = {
   step(state, { input, output }) {
     const [from, to, value] = input as [string, string, string];
@@ -50,7 +50,7 @@ const move: ModelCall<Store> = {
   },
 };
 
-/** Input a list of keys, output their values at one time. */
+/** Input: a list of keys. Output: their values at one moment. */
 const snapshot: ModelCall<Store> = {
   step(state, { input, output }) {
     const values = (input as string[]).map((key) => held(state, key));

@@ -1,6 +1,7 @@
 /**
- * Runs of the coordination service under faults drawn from a seed: crashes, partitions, pauses, slow clocks, lost messages, snapshots,
- * while every member asks for keys, counters, transactions and locks. Afterwards all is healed, and looked at.
+ * Runs the coordination service under random faults: crashes, partitions, pauses, slow clocks, lost messages and
+ * snapshots, while every member uses keys, counters, transactions and locks. Then all faults end, and the results are
+ * checked.
  */
 
 import type { NodeId } from "../../../src/core/protocol.ts";
@@ -29,9 +30,12 @@ const LOCK = "l";
 
 export interface SwarmOptions {
   seed: number;
-  /** Pauses are covered by deadlines on real processes; in virtual time a paused node's timers are late. */
+  /**
+   * Whether nodes are paused. Real processes account for pauses in their deadlines, but in virtual time the timers of a
+   * paused node fire late.
+   */
   pauses?: boolean;
-  /** Clocks whose speeds differ by up to this. */
+  /** The maximum difference between clock speeds. */
   drift?: number;
   operations?: number;
   protocol?: typeof coordinationService;
@@ -44,9 +48,9 @@ export interface SwarmReport {
   unanswered: number;
   expired: number;
   restored: number;
-  /** Of each node, what went wrong with its watch. */
+  /** The errors in each node's watch. */
   gaps: readonly string[];
-  /** Sessions that ended by expiry after all was healed and had time to settle. */
+  /** The number of sessions that expired after all faults had ended and the cluster had had time to recover. */
   lostWrongly: number;
   keptWrongly: number;
 }
@@ -62,7 +66,7 @@ interface Call {
   read: (reply: Result | Answer) => Asked["output"];
 }
 
-/** One operation of the workload, as the service and as the model of the store know it. */
+/** Draws one operation of the workload, for the service and for the model of the store. */
 function drawn(
   draw: Random,
   value: string,
@@ -123,7 +127,7 @@ function drawn(
   }
 }
 
-/** What a watch of each node has seen: the changes that were emitted, and those that are kept when a snapshot was installed. */
+/** The changes that each node's watch observed: emitted changes, and changes retained in an installed snapshot. */
 class Watches {
   readonly seen = new Map<NodeId, Change[]>();
   readonly problems: string[] = [];
@@ -143,11 +147,11 @@ class Watches {
     const { data } = sim.world.state(node).replica;
     const missed = changesAfter(data, MAP, last);
     if (seen.length === 0 || missed.type !== "changes")
-      this.seen.set(node, [...data.kept.changes]); // It begins anew.
+      this.seen.set(node, [...data.kept.changes]); // The watch restarts.
     else seen.push(...missed.changes);
   }
 
-  /** Each is a piece of the same whole, without a gap and without a double. */
+  /** Checks that the changes of each watch are a contiguous part of the same sequence, without duplicates. */
   compare(whole: readonly Change[]): void {
     const texts = whole.map((change) => JSON.stringify(change));
     for (const [node, seen] of this.seen) {
@@ -160,7 +164,7 @@ class Watches {
   }
 }
 
-/** What happens in one run, and what is known of it. */
+/** One run and its observations. */
 class Run {
   readonly sim: Simulation<CoordinationService>;
   readonly nodes: readonly NodeId[];
@@ -244,7 +248,7 @@ class Run {
     }
   }
 
-  /** Acquires the lock, or releases what the node holds of it. */
+  /** Acquires the lock, or releases the node's grant. */
   lock(node: NodeId): void {
     const { session, replica } = this.sim.world.state(node);
     const held = valuesOf(replica.data.locks)[0]?.holders.find((holder) => holder.session === session.session);
@@ -299,7 +303,8 @@ class Run {
 
   report(): SwarmReport {
     const order = [...this.whole.values()];
-    this.watches.compare(order.sort((a, b) => a.revision - b.revision)); // Stable: those of one revision as they were emitted.
+    // A stable sort keeps the order within a revision.
+    this.watches.compare(order.sort((a, b) => a.revision - b.revision));
     const calls = [...this.calls.values()];
     return {
       violations: this.sim.verdict().map(({ property }) => property),
@@ -353,7 +358,7 @@ function changeIn(event: Record<string, unknown>): Change {
   return { revision, map, key, value };
 }
 
-/** A session that is in the log and that no member believes to have. */
+/** Returns the number of sessions in the log that no member considers its own. */
 function sessionsOfTheDead(sim: Simulation<CoordinationService>): number {
   const [first = 0] = sim.world.alive;
   return sim.world.state(first).replica.data.sessions.filter(({ member, life }) => {

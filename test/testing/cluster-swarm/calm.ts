@@ -1,6 +1,6 @@
 /**
- * What holds once nothing fails any more: everybody gets on with it within a bound; what a crashed member or client held is had by others
- * within a bound, and nobody else loses a session.
+ * After all faults have ended, checks that every process makes progress within a time limit, that other processes take
+ * over the grants of a crashed member or client within a time limit, and that no other process loses its session.
  */
 import type { Random } from "../../../src/core/random.ts";
 import { CoordinationError, type Grant, type Member } from "../../../src/index.ts";
@@ -8,25 +8,29 @@ import type { World } from "../../../src/testing/index.ts";
 import { isMember, type Participant } from "./participant.ts";
 
 /**
- * From the end of the last fault on, until all processes run, changes of members are in effect, and everybody has written and had a lock.
- * A fault lasts 3 s at most, but two may follow each other on one link: so TCP sends again what was lost up to 6.4 s after it was mended,
- * unless it is dialled anew sooner. Then come a second between two dials at most, and an election.
+ * The maximum time from the end of the last fault until all processes are running, membership changes have taken
+ * effect, and each process has written and has acquired a lock. A fault lasts at most 3 s, but two can occur in a row
+ * on the same link, so TCP resends lost data up to 6.4 s after the link has healed, unless a new connection is dialed
+ * sooner. The time between two attempts to dial (at most 1 s) and an election are added to this.
  */
 const PROGRESS_MS = 8_000;
 /**
- * A member's session lasts 0.4 s, or 5 s by default, and 5 % for clocks on either side, and the leader looks every 25 or 100 ms; a transit
- * and an entry of the log come on top.
+ * A member's session lasts 0.4 s, or 5 s by default, plus 5 % to allow for drift of either clock. The leader checks
+ * sessions every 25 or 100 ms. The time for a message and a log entry is added to this.
  */
 const MEMBER_GONE_MS = { fast: 1_000, default: 6_500 } as const;
-/** With `fast`, sessions expire in most runs. `default` is what users have. */
+/** With `fast`, sessions expire in most runs. `default` is the timing that users get by default. */
 export type SwarmTiming = keyof typeof MEMBER_GONE_MS;
-/** A client's lasts 3 s, and as much for clocks. */
+/** A client's session lasts 3 s, with the same margin for clocks. */
 const CLIENT_GONE_MS = 4_000;
 
 const WITHIN = { timeoutMs: 60_000 };
 
 export interface CalmResult {
-  /** The longest that anybody took to get on, and until what a crashed one held was had by another. */
+  /**
+   * The longest time until a process made progress, and the longest time until another process took over from a crashed
+   * member and from a crashed client.
+   */
   readonly progressMs: number;
   readonly memberGoneMs: number;
   readonly clientGoneMs: number;
@@ -45,9 +49,9 @@ export class Calm {
   readonly #timing: SwarmTiming;
   constructor(
     world: World,
-    /** Those that take part now. */
+    /** Returns the participants that are currently running. */
     present: () => readonly Participant[],
-    /** Machines of members on the list, and of clients. */
+    /** The machine ids of the listed members and the clients. */
     expected: readonly number[],
     chance: Random,
     timing: SwarmTiming,
@@ -70,7 +74,7 @@ export class Calm {
     return { progressMs, memberGoneMs, clientGoneMs };
   }
 
-  /** @returns how long the slowest took to write and to get a lock that all want */
+  /** @returns how long the slowest process took to write and to acquire a lock that all of them request */
   async #progress(healedAt: number): Promise<number> {
     const world = this.#world;
     const took = await Promise.all(
@@ -88,7 +92,9 @@ export class Calm {
     return slowest;
   }
 
-  /** It may be another process until it succeeds. */
+  /**
+   * Resolves when the process makes progress. If the process was restarted, the new one may be the one that succeeds.
+   */
   async #getsOn(id: number): Promise<void> {
     const world = this.#world;
     for (;;) {
@@ -102,7 +108,7 @@ export class Calm {
         await participant.user.mutex("progress").use(() => {}, { timeoutMs: this.#progressMs });
         return;
       } catch (error) {
-        if (!(error instanceof CoordinationError)) throw error; // Its session may have ended before it was healed.
+        if (!(error instanceof CoordinationError)) throw error; // The session may have ended before the faults did.
       }
     }
   }
@@ -111,7 +117,10 @@ export class Calm {
     return this.#present().find((each) => each.id === id && each.isAlive);
   }
 
-  /** One member that does not lead the log and without which there is a majority, where there is such a one; and one client. */
+  /**
+   * Crashes a client and a member, if there are any. The member is neither the leader of the log nor needed for a
+   * majority.
+   */
   async #crashTwo(): Promise<[number, number]> {
     const world = this.#world;
     const chance = this.#chance;
@@ -147,14 +156,17 @@ export class Calm {
     return [goneMs(true), goneMs(false)];
   }
 
-  /** Of two voters neither can be spared, and changes that ended late may have left no more. */
+  /**
+   * Returns the members that must not crash. If there are only two voters, both are needed, and late membership changes
+   * may have left only two.
+   */
   async #needed(kept: readonly Kept[]): Promise<ReadonlySet<number>> {
     const { user } = (kept.find(({ participant }) => isMember(participant.user)) as Kept).participant;
     const voters = (await (user as Member).cluster.members(WITHIN)).filter(({ role }) => role === "voter");
     return new Set(voters.length > 2 ? [] : voters.map(({ id }) => id));
   }
 
-  /** It holds a lock and an entry of its own. */
+  /** Acquires a lock and writes a leased entry that only this process uses. */
   async #keeps(id: number): Promise<Kept> {
     const participant = this.#at(id) as Participant;
     await participant.map.put(`leased ${id}`, participant.value(), { ...WITHIN, leased: true });

@@ -1,20 +1,23 @@
-/** A whole cluster under random faults in virtual time, seed by seed. docs/testing.md says how to run ten thousand. */
+/**
+ * Runs a whole cluster under random faults in virtual time, seed by seed. docs/guide/testing.md explains how to run ten
+ * thousand seeds.
+ */
 import { expect, test } from "vitest";
 import { firstSeed } from "../../random-seeds.ts";
 import { clusterSwarm, type SwarmSums } from "./cluster-swarm.ts";
 import { releaseNamed } from "./upgrade.ts";
 
 const FEW = [1, 9];
-/** Together they reach every fault, change and upgrade that a run counts. */
+/** Together these seeds reach every fault, change and upgrade that a run counts. */
 const REACHING_ALL = [4, 25, 26];
-/** The first seed whose run tells a careless release from a later one, and one before it. */
+/** The first seed that distinguishes the careless release from a correct one, and a seed before it. */
 const CARELESS = [1, 2];
 /** If more seeds fail, they usually fail for the same reason. */
 const MAX_FAILURES = 5;
 
 const { COTERIE_SEED: replayed, COTERIE_SEEDS: count } = process.env;
 
-/** In milliseconds of the world, of which the most counts. */
+/** Whether a sum is a time, in milliseconds of virtual time. Times are combined by their maximum. */
 const isLongest = (name: string): boolean => name.endsWith("Ms");
 
 async function underSeeds(seeds: readonly number[], later: string, failures: string[]): Promise<SwarmSums> {
@@ -34,36 +37,44 @@ async function underSeeds(seeds: readonly number[], later: string, failures: str
   return sums;
 }
 
-/** What the checker could not decide is not known to be right. */
+/** Expects no failures, and no history that the checker could not decide. */
 function requireSound(failures: readonly string[], { unknown = 0 }: SwarmSums): void {
   expect(failures.join("\n\n")).toBe("");
   expect(unknown, "objects that were not decided").toBe(0);
 }
 
-test("histories are linearizable, watches whole, grants exclusive and sessions kept, whatever fails, changes and is upgraded", async () => {
+test("histories are linearizable, watches complete, grants exclusive and sessions kept under faults and upgrades", async () => {
   const failures: string[] = [];
   requireSound(failures, await underSeeds(replayed === undefined ? FEW : [Number(replayed)], "later", failures));
 });
 
-test.skipIf(replayed !== undefined)("so under seeds that reach all that may happen", { tags: ["long"] }, async () => {
-  const failures: string[] = [];
-  const sums = await underSeeds(REACHING_ALL, "later", failures);
-  requireSound(failures, sums);
-  expect(Object.keys(sums).filter((name) => sums[name] === 0)).toEqual(["unknown"]);
-});
-
-test.skipIf(replayed !== undefined)("so under as many seeds as COTERIE_SEEDS says", { tags: ["larger"] }, async () => {
-  const failures: string[] = [];
-  const began = performance.now();
-  const seeds = Array.from({ length: Number(count) }, (_, at) => firstSeed() + at);
-  const sums = await underSeeds(seeds, "later", failures);
-  const seconds = ((performance.now() - began) / 1_000 / seeds.length).toFixed(2);
-  console.info(`seeds ${seeds[0]} to ${seeds.at(-1)}, ${seconds} s each: ${JSON.stringify(sums)}`);
-  requireSound(failures, sums);
-});
+test.skipIf(replayed !== undefined)(
+  "the same under seeds that reach all kinds of events",
+  { tags: ["long"] },
+  async () => {
+    const failures: string[] = [];
+    const sums = await underSeeds(REACHING_ALL, "later", failures);
+    requireSound(failures, sums);
+    expect(Object.keys(sums).filter((name) => sums[name] === 0)).toEqual(["unknown"]);
+  },
+);
 
 test.skipIf(replayed !== undefined)(
-  "a release whose commands mean something else, and that does not say so, is found out",
+  "the same for the number of seeds in COTERIE_SEEDS",
+  { tags: ["larger"] },
+  async () => {
+    const failures: string[] = [];
+    const began = performance.now();
+    const seeds = Array.from({ length: Number(count) }, (_, at) => firstSeed() + at);
+    const sums = await underSeeds(seeds, "later", failures);
+    const seconds = ((performance.now() - began) / 1_000 / seeds.length).toFixed(2);
+    console.info(`seeds ${seeds[0]} to ${seeds.at(-1)}, ${seconds} s each: ${JSON.stringify(sums)}`);
+    requireSound(failures, sums);
+  },
+);
+
+test.skipIf(replayed !== undefined)(
+  "detects a release that changes the meaning of commands without declaring it",
   { tags: ["long"] },
   async () => {
     const failures: string[] = [];

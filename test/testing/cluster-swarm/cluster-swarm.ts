@@ -1,7 +1,7 @@
 /**
- * A whole cluster under random faults, all of it in one run: three, five or seven members that are added, removed, replaced, moved and
- * upgraded, clients that come and go, disks that are slow and full, snapshots of the log and of the cluster. What is asked for is
- * judged as a history, and the rest as it happens.
+ * One run of a whole cluster under random faults: three, five or seven members that are added, removed, replaced, moved
+ * and upgraded, clients that come and go, slow and full disks, and snapshots of the log and of the cluster. Calls are
+ * recorded and checked as a history. Everything else is checked as it happens.
  */
 import type { Client } from "../../../src/client/client.ts";
 import { type Random, random } from "../../../src/core/random.ts";
@@ -19,23 +19,23 @@ import { SharedWork, type WorkKind, workKinds } from "./shared-work.ts";
 import { Upgrade } from "./upgrade.ts";
 import { Watches } from "./watches.ts";
 
-/** Three more often than seven, which cost five times as much. */
+/** Three is more frequent than seven, which costs five times as much. */
 const MEMBERS = [3, 3, 3, 5, 5, 7] as const;
 const FAULTS_MS = [1_000, 4_000] as const;
 const FIRST_CLIENT = 1_000;
-/** So many seeds in ten have large items, which take much work. */
+/** How many seeds in ten use large items, which take a lot of work. */
 const LARGE_IN_TEN = 1;
 const WITHIN = { timeoutMs: 10_000 };
 
 export interface SwarmOptions {
   readonly seed: number;
-  /** Of which all members are at first. */
+  /** The release that all members run at first. */
   readonly present: Release;
-  /** To which some seeds upgrade. */
+  /** The release that some seeds upgrade to. */
   readonly later: Release;
 }
 
-/** What was reached: sums over seeds show that there was something to see. */
+/** Counts of the events that occurred in a run. Their sums over all seeds show that the tests were meaningful. */
 export type SwarmSums = Record<string, number>;
 
 class ClusterSwarm implements Swarm {
@@ -53,7 +53,7 @@ class ClusterSwarm implements Swarm {
   readonly #changes: MemberChanges | null;
   readonly #clients: number;
   readonly #timing: SwarmTiming;
-  /** For so long faults begin, and members change. */
+  /** How long there are faults and membership changes. */
   readonly #faultsMs: number;
   readonly #present: Participant[] = [];
   readonly #done: string[] = [];
@@ -161,9 +161,9 @@ class ClusterSwarm implements Swarm {
     return this.#world.members.filter((id) => id < 10).length;
   }
 
-  /** What each process does, until it ends: of a member or of a client. */
+  /** Runs the activities of a member's or client's process until the process ends. */
   async #live(user: User, id: number, tools: ProcessTools): Promise<void> {
-    if (this.#isRestored) return; // What lives in the new cluster is looked at from outside.
+    if (this.#isRestored) return; // Processes in the new cluster are only checked from outside.
     const name = `${id}/${this.#present.length + 1}`;
     const participant = new Participant(name, id, user, tools, this, (one) => this.#runs(one, id));
     this.#present.push(participant);
@@ -175,17 +175,20 @@ class ClusterSwarm implements Swarm {
     return world.isUp(id) && (id < FIRST_CLIENT ? world.member(id) : this.#connected.get(id)) === user;
   }
 
-  /** The process of a client that runs on each machine. */
+  /** The current client process on each machine. */
   readonly #connected = new Map<number, Client>();
-  /** Where that one began. */
+  /** The endpoints that each client process started with. */
   readonly #given = new Map<number, readonly string[]>();
 
-  /** A client's processes, one after the other: each is killed, or its machine loses power, and the last one stays. */
+  /**
+   * Runs a client's processes one after another. Each is killed or loses power with its machine, except for the last
+   * one, which keeps running.
+   */
   async #comesAndGoes(id: number): Promise<void> {
     const world = this.#world;
     const chance = this.#chance.stream(`client ${id}`);
     for (let again = true; again; ) {
-      // One alone may be removed before it has told where the others are.
+      // If the process knew only one member, that member might be removed before it has reported the others.
       const members = world.members.filter((each) => world.isUp(each));
       this.#connect(id, members.length < 3 ? world.members : members);
       again = chance.below(2) === 0;
@@ -208,7 +211,10 @@ class ClusterSwarm implements Swarm {
     this.#world.connect({ machine: id, members, timeoutMs: 60_000, program }).catch(() => {});
   }
 
-  /** All that this client knows may have been removed while it was cut off: nobody is left to tell it where the others are. */
+  /**
+   * Reconnects a client if all the members it knows were removed while it was cut off, since it cannot learn about the
+   * others by itself.
+   */
   #connectStranded(id: number, listed: readonly number[]): void {
     const known = this.#connected.get(id)?.status().endpoints ?? this.#given.get(id) ?? [];
     if (listed.some((member) => known.includes(endpointOf(member)))) return;
@@ -232,7 +238,7 @@ class ClusterSwarm implements Swarm {
       alive.find(({ name }) => (this.watches.latestOf(name)?.last ?? 0) < end);
     while (late() !== undefined && world.now() < limit) await world.sleep(20);
     const silent = late();
-    if (silent !== undefined) throw new Error(`${silent.name} was not told of what was written last`);
+    if (silent !== undefined) throw new Error(`${silent.name} did not receive the last write`);
     this.watches.judge();
   }
 }

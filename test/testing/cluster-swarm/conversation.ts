@@ -1,4 +1,7 @@
-/** Members that speak on a channel of the log, and keep a state by what they hear: what has to hold of it, while members come and go. */
+/**
+ * Members that replicate a state over a channel on the log, and the properties that must hold while members come and
+ * go.
+ */
 import type { Channel, Member } from "../../../src/index.ts";
 import { CoordinationError } from "../../../src/index.ts";
 import type { ProcessTools } from "../../../src/testing/index.ts";
@@ -11,47 +14,51 @@ interface Heard {
   readonly text: string;
 }
 
-/** One process, for as long as it lives. */
+/** A process, while it is running. */
 interface Listener {
   readonly name: string;
-  /** What it was delivered, from its first reading on. */
+  /** The messages delivered to the process since it started reading. */
   readonly heard: Heard[];
-  /** The views through which it has gone together with others: each with the next one. */
+  /** The view changes that it went through together with other processes. */
   readonly passed: (readonly [view: number, next: number])[];
   state: State;
 }
 
 interface State {
-  /** Who was the first to have it. */
+  /** The process that created the state. */
   readonly founder: string;
-  /** All that has been said, as far as anybody remembers. */
+  /** All messages contained in the state. */
   readonly line: readonly string[];
 }
 
 export class Conversation {
   readonly #listeners: Listener[] = [];
-  /** Of each process: the seed alone says how it is called. */
+  /** The name of each process, which depends only on the seed. */
   readonly #names = new Map<Member, string>();
-  /** What was acknowledged, and to which process; and what was said never to be sent. */
+  /** Acknowledged messages with their senders, and messages that were reported as never sent. */
   readonly #sent: { readonly by: Listener; readonly id: string; readonly text: string }[] = [];
   readonly #neverSent = new Set<string>();
   /**
-   * After a message, by the founder: what those that hold the state have. One that is founded where nobody in the group holds any begins
-   * with the messages that its founder was waiting with, which others have heard with the state that was before.
+   * For each founder, the state after each message, as seen by the processes that hold it. If no member of the group
+   * holds a state, a new one is founded, which begins with the messages that its founder held back. Other processes
+   * applied those messages to the previous state.
    */
   readonly #lines = new Map<string, string>();
-  /** What was found first. */
+  /** The first violation that was found. */
   #wrong: Error | null = null;
   #said = 0;
   #states = 0;
 
-  /** How many messages were acknowledged, how many views were gone through together, and how many states were handed on. */
+  /**
+   * How many messages were acknowledged, how many times a member moved to the next view together with others, and how
+   * many states were transferred.
+   */
   get counts(): { readonly messages: number; readonly viewsPassed: number; readonly statesGiven: number } {
     const viewsPassed = this.#listeners.reduce((sum, { passed }) => sum + passed.length, 0);
     return { messages: this.#sent.length, viewsPassed, statesGiven: this.#states };
   }
 
-  /** What that process does again and again; from the first time on it listens. */
+  /** Returns the activity that a process repeats. The process starts listening the first time it is run. */
   speaker(member: Member, tools: ProcessTools): () => Promise<void> {
     let listener: Listener | null = null;
     return () => {
@@ -60,7 +67,7 @@ export class Conversation {
     };
   }
 
-  /** @throws Error where somebody was delivered what others were not, or a state differs. */
+  /** @throws Error if deliveries or states differ */
   async requireAlike(
     members: readonly Member[],
     sleep: (ms: number) => Promise<void>,
@@ -80,7 +87,7 @@ export class Conversation {
     }
     this.#requireRight();
     const lines = listeners.map(({ state }) => String(state.line));
-    if (new Set(lines).size > 1) throw new Error(`in the end states differ: ${lines.join(" | ")}`);
+    if (new Set(lines).size > 1) throw new Error(`the final states differ: ${lines.join(" | ")}`);
     this.#judge();
   }
 
@@ -135,7 +142,7 @@ export class Conversation {
     }
   }
 
-  /** All that hold one state after a message have the same. */
+  /** Checks that all processes that hold a state have the same contents after a message. */
   #note(id: string, { name, state }: Listener): void {
     const place = `${id} of ${state.founder}`;
     const text = String(state.line);
@@ -181,7 +188,9 @@ export class Conversation {
     this.#holdViews();
   }
 
-  /** All that have gone from one view to the next together have been delivered the same in the one. */
+  /**
+   * Checks that all members that moved together from one view to the next delivered the same messages in the first one.
+   */
   #holdViews(): void {
     const inView = new Map<string, string>();
     for (const { name, heard, passed } of this.#listeners)

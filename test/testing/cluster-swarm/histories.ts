@@ -1,14 +1,20 @@
-/** What clients and members asked for and learnt, in the world's own time, and whether it is linearizable: per object and per transaction. */
+/**
+ * Records the operations of clients and members and their results in virtual time, and checks that each object is
+ * linearizable. All keys used in transactions count as one object.
+ */
 import { checkLinearizability, type Report } from "../../../src/history/check.ts";
 import type { Operation, Value } from "../../../src/history/history.ts";
 import { counter, type Model, map, show } from "../../../src/history/model.ts";
 import { CoordinationError } from "../../../src/index.ts";
 import { transactionStore } from "./transaction-store.ts";
 
-/** What a search may cost, of each kind of object: some seconds. */
+/** Limits on the search, for each kind of object. A search within these limits takes a few seconds. */
 const LIMITS = { maxSteps: 2_000_000, maxConfigurations: 1_000_000 };
 
-/** `map`: each key is an object. `counter`: each name is. `store`: all keys that transactions touch are one. */
+/**
+ * For `map`, each key is an object. For `counter`, each name is one. For `store`, all keys used in transactions form
+ * one object.
+ */
 const models = { map, counter, store: transactionStore } as const satisfies Record<string, () => Model>;
 export type Kind = keyof typeof models;
 
@@ -31,16 +37,16 @@ export class Histories {
     this.#now = now;
   }
 
-  /** Of those that ended with what they asked for. */
+  /** Returns the number of successful operations. */
   count(kind: Kind, f?: string): number {
     return [...this.#operations[kind]].filter((each) => each.return !== null && (f === undefined || each.f === f))
       .length;
   }
 
   /**
-   * Notes what is asked for, and what came of it. One that was never sent is none; one of which nobody knows, as its caller died or waited
-   * in vain, may take effect at any later time, or never.
-   * @returns what `act` gave
+   * Records an operation and its result. A request that was never sent is left out. If the outcome is unknown because
+   * the caller died or timed out, the request may take effect at any later time, or never.
+   * @returns the result of `act`
    */
   async note<T extends Value>(process: string, { kind, f, key, input }: Asked, act: () => Promise<T>): Promise<T> {
     const open: Open = { process, f, key, input, output: undefined, call: this.#now(), return: null, line: null };
@@ -57,12 +63,15 @@ export class Histories {
     }
   }
 
-  /** What was read between two moments, such as what a snapshot of that time holds. */
+  /** Records a read that happened at an unknown time between two moments, such as the contents of a snapshot. */
   noteRead({ kind, f, key, input }: Asked, output: Value, between: { call: number; return: number }): void {
     this.#operations[kind].add({ process: "snapshot", f, key, input, output, line: null, ...between });
   }
 
-  /** @throws Error with the operation that has no place. @returns how many objects the checker could not decide within its limits. */
+  /**
+   * @throws Error naming an operation that cannot be ordered
+   * @returns how many objects the checker could not decide within its limits
+   */
   judge(): number {
     let unknown = 0;
     for (const [kind, operations] of Object.entries(this.#operations) as [Kind, Set<Open>][]) {
@@ -82,7 +91,7 @@ function whyNot(kind: Kind, { findings }: Report): string {
     `  ${operation.call.toFixed(1)} to ${operation.return?.toFixed(1) ?? "?"} ms, ${operation.process}: ${show(operation)}`;
   const last = found.longest[0]?.at(-1)?.state;
   return [
-    `${kind}${found.key === undefined ? "" : ` ${JSON.stringify(found.key)}`} is not linearizable: this has no place`,
+    `${kind}${found.key === undefined ? "" : ` ${JSON.stringify(found.key)}`} is not linearizable: this cannot be placed in any order`,
     line(found.culprit),
     `after ${last ?? "nothing"}, among`,
     ...found.window.operations.map(line),

@@ -1,31 +1,31 @@
-/** Members that are added, promoted, removed, replaced and moved at random, while others work and faults strike. */
+/** Adds, promotes, removes, replaces and moves members at random while others are working and faults occur. */
 import { type Random, random } from "../../../src/core/random.ts";
 import { type ClusterMember, CoordinationError, type Member, UsageError } from "../../../src/index.ts";
 import type { World } from "../../../src/testing/index.ts";
 
 const WITHIN = { timeoutMs: 1_500 };
 const WELL_WITHIN = { timeoutMs: 60_000 };
-/** What one change takes at most, unless its process dies. */
+/** The maximum duration of a change, unless the process that was called dies. */
 const LONGEST_MS = 5_000;
-/** Seven at most, as at the beginning. */
+/** The maximum number of voters, which is also the maximum at the beginning of a run. */
 const MAX_VOTERS = 7;
 const MIN_VOTERS = 3;
 
 export class MemberChanges {
   readonly #world: World;
-  /** Those that were taken. */
+  /** The number of changes that have been applied. */
   count = 0;
-  /** Of these, of several members at once. */
+  /** The number of changes that affected several members at once. */
   several = 0;
   #next = 11;
   readonly #chance: Random;
-  /** Newcomers that are down, and come back. */
+  /** New members that have crashed and will be restarted later. */
   readonly #down = new Set<number>();
-  /** Those that are to be moved, and it is not known whether the list says so: whoever moves one asks until it is done. */
+  /** Members whose move may not be in the member list yet. The caller repeats the move until it is. */
   readonly #moving = new Set<number>();
-  /** Who asked for changes that were not answered: they may be done yet. */
+  /** Members with change requests that were not answered and may still take effect. */
   readonly #unanswered = new Set<number>();
-  /** Who was asked last. */
+  /** The member that received the most recent request. */
   #asked = 0;
 
   constructor(world: World, seed: number) {
@@ -46,7 +46,10 @@ export class MemberChanges {
     }
   }
 
-  /** All are back. @returns who is on the list. */
+  /**
+   * Restarts all members.
+   * @returns the listed members
+   */
   async end(): Promise<readonly number[]> {
     const world = this.#world;
     for (const id of this.#moving) await this.#move(id);
@@ -60,7 +63,7 @@ export class MemberChanges {
     });
   }
 
-  /** Of somebody who is a member, and of another where that one dies meanwhile, or was removed. */
+  /** Calls a member, or another one if the first dies during the call or has been removed. */
   async #ask<T>(what: (member: Member) => Promise<T>): Promise<T> {
     for (;;) {
       const id = await this.#anybody(WELL_WITHIN.timeoutMs);
@@ -89,7 +92,7 @@ export class MemberChanges {
     }
   }
 
-  /** Of a process that dies nothing comes any more. */
+  /** Resolves with null after `longestMs`, because a call to a process that dies never settles. */
   #unlessItDies<T>(work: Promise<T>, longestMs = LONGEST_MS): Promise<T | null> {
     return Promise.race([work, this.#world.sleep(longestMs, null)]);
   }
@@ -97,7 +100,7 @@ export class MemberChanges {
   async #changeOne(): Promise<void> {
     const world = this.#world;
     const id = await this.#anybody(LONGEST_MS);
-    if (id === null) return; // While two halves are of different releases, nobody leads.
+    if (id === null) return; // If each half is running a different release, the log has no leader.
     this.#asked = id;
     const by = world.member(id);
     const list = await by.cluster.members(WITHIN);
@@ -136,7 +139,10 @@ export class MemberChanges {
     }
   }
 
-  /** Null as well if the process that was asked dies: it may be done then, so the newcomers start all the same. */
+  /**
+   * Waits for the change and counts it. Also resolves if the process that was called dies. The change may have taken
+   * effect by then, so the new members are started anyway.
+   */
   async #done(change: Promise<void>): Promise<void> {
     try {
       if ((await this.#unlessItDies(change.then(() => true))) !== null) this.count += 1;
@@ -158,10 +164,10 @@ export class MemberChanges {
   }
 
   #start(id: number): void {
-    void this.#world.enter(id).catch(() => {}); // It may be removed, or its machine fail, before it has joined.
+    void this.#world.enter(id).catch(() => {}); // The member may be removed, or its machine may fail, before it joins.
   }
 
-  /** Two come, and one goes in the same step. Of the two one may be a learner. */
+  /** Adds two members and removes one in the same step. One of the two may be a learner. */
   async #changeSeveral(by: Member, goes: number): Promise<void> {
     const [one, other] = [this.#next, this.#next + 1];
     this.#next += 2;
@@ -192,7 +198,7 @@ export class MemberChanges {
     try {
       await this.#ask(({ cluster }) => cluster.move(id, this.#world.address(id), WELL_WITHIN));
     } catch (error) {
-      if (!isExpected(error)) throw error; // It may have been removed.
+      if (!isExpected(error)) throw error; // The member may have been removed.
     }
   }
 
@@ -209,7 +215,10 @@ export class MemberChanges {
     return this.#ask(({ cluster }) => cluster.members(WELL_WITHIN));
   }
 
-  /** Who knows a leader: two that were removed while they were down may know nobody but each other. */
+  /**
+   * Returns a member that knows who the leader is. Two members that were removed while they were down may know only
+   * each other.
+   */
   async #anybody(withinMs: number): Promise<number | null> {
     const world = this.#world;
     for (const limit = world.now() + withinMs; world.now() < limit; ) {
@@ -222,7 +231,10 @@ export class MemberChanges {
   }
 }
 
-/** What a member asked for before is done by then, or never: the log takes the commands of a session in their order. */
+/**
+ * Waits until the member's earlier requests either have taken effect or never will. The log applies a session's
+ * commands in order.
+ */
 const outlast = (member: Member): Promise<unknown> => member.map("outlasted").put("by", member.id, WELL_WITHIN);
 
 const ORDINARY = ["unknown-member", "member-exists", "member-removed", "not-running", "already-running"];

@@ -1,4 +1,7 @@
-/** What a member's process and a client's do in the swarm, alike, for as long as they live: everything that can be shared, and all of it noted. */
+/**
+ * The activities of a member's or client's process in the swarm. The process uses all shared objects, and every call is
+ * recorded.
+ */
 import type { Client } from "../../../src/client/client.ts";
 import { serviceOf } from "../../../src/client/client.ts";
 import type { JoinedMember } from "../../../src/cluster/services/joined-member.ts";
@@ -13,18 +16,21 @@ import type { Watched, Watches } from "./watches.ts";
 
 export type User = Member | Client;
 
-/** Of the map `state`: keys of which each is an object, and those that transactions touch, which are one. */
+/**
+ * Keys in the map `state`. Each key in `singles` is an object by itself. The keys in `together` are used in
+ * transactions, and form one object.
+ */
 export const singles = ["s1", "s2", "s3"];
 export const together = ["t1", "t2", "t3"];
 export const counters = ["c1", "c2"];
 
-/** What all that take part note, and what they are to do. */
+/** The recorders shared by all participants, and the activities in the run. */
 export interface Swarm {
   readonly histories: Histories;
   readonly watches: Watches;
   readonly exclusive: ExclusiveUse;
   readonly work: SharedWork;
-  /** Beside reads, writes and watches. */
+  /** Activities in addition to reads, writes and watches. */
   readonly does: ReadonlySet<"lock" | "lead" | "queue">;
   readonly counts: Counts;
   isEnding: boolean;
@@ -32,22 +38,22 @@ export interface Swarm {
 }
 
 export interface Counts {
-  /** Replicas that were given a snapshot of the log. */
+  /** The number of log snapshots that replicas have installed. */
   snapshotsInstalled: number;
   sessionsExpired: number;
   leaderships: number;
 }
 
-/** Between two calls of a kind; and between two of those that histories are made of. */
+/** The maximum pauses between two calls of the same kind, and between two recorded calls. */
 const PAUSE_MS = 350;
 const SHARE_PAUSE_MS = 200;
 
 export class Participant {
   readonly #swarm: Swarm;
   readonly #runs: (user: User) => boolean;
-  /** The session that it holds now, as it was told. */
+  /** The session that the process reported most recently. */
   session: number | null = null;
-  /** Told to it while nothing was wrong anywhere: `calm.ts` looks at it. */
+  /** The number of sessions lost while there were no faults. `calm.ts` checks it. */
   lost = 0;
   readonly map: SharedMap<string>;
   #written = 0;
@@ -55,7 +61,7 @@ export class Participant {
 
   constructor(
     readonly name: string,
-    /** Of its machine. */
+    /** The id of the process's machine. */
     readonly id: number,
     readonly user: User,
     readonly tools: ProcessTools,
@@ -69,7 +75,7 @@ export class Participant {
     host.listen((event: Told) => this.#hear(event));
   }
 
-  /** Whether its process runs, and it is a member or a client still. */
+  /** Whether the process is running and is still a member or client. */
   get isAlive(): boolean {
     this.#isAlive &&= this.#runs(this.user) && !this.user.signal.aborted;
     return this.#isAlive;
@@ -91,7 +97,7 @@ export class Participant {
     ]);
   }
 
-  /** A value that nobody else writes. */
+  /** Returns a value that is not used anywhere else. */
   value(): string {
     this.#written += 1;
     return `${this.name}.${this.#written}`;
@@ -104,7 +110,7 @@ export class Participant {
     }
   }
 
-  /** What it has to expect does not end it; and where it is no member any more, its process ends. */
+  /** Runs an activity. Expected errors do not end the process, unless it is no longer a member. */
   async attempt(act: () => unknown): Promise<void> {
     try {
       await act();
@@ -133,7 +139,7 @@ export class Participant {
     return this.#useKey(within);
   }
 
-  /** One that reads some of the keys and writes some: all of it at one moment, or nothing. */
+  /** Reads and writes some of the keys atomically. */
   #transact(within: { timeoutMs: number }): Promise<unknown> {
     const { user, map, tools } = this;
     const isRead = together.filter(() => tools.random() < 0.6);
@@ -143,7 +149,7 @@ export class Participant {
     const asked = { kind: "store", f: "transaction", input: effects } as const;
     return this.#swarm.histories.note(this.name, asked, async () => {
       await user.transaction(async (transaction) => {
-        effects.reads = {}; // What an earlier try had read has changed, so it has done nothing.
+        effects.reads = {}; // If there was an earlier attempt, it read a stale value and had no effect.
         effects.writes = {};
         for (const key of isRead) effects.reads[key] = (await transaction.get(map, key)) ?? null;
         for (const [at, key] of isWritten.entries()) {
@@ -172,7 +178,7 @@ export class Participant {
     const isSingle = tools.random() < 0.5;
     const keys = isSingle ? singles : together;
     const key = keys[Math.floor(tools.random() * keys.length)] as string;
-    /** Of a single key the history knows which; of the others it is a part of what was asked for. */
+    /** The history of a single key identifies the object by that key. Other keys are part of the input. */
     const of = isSingle ? ({ kind: "map", key } as const) : ({ kind: "store" } as const);
     const named = (...rest: (string | null)[]) =>
       isSingle ? (rest.length === 1 ? (rest[0] ?? null) : rest) : [key, ...rest];
@@ -203,7 +209,7 @@ export class Participant {
     }
   }
 
-  /** Values are written once, so that a revision names one as well as the value does. */
+  /** Each value is written only once, so comparing the value is equivalent to comparing its revision. */
   async #compareAndSet(
     key: string,
     asked: (old: string | null, next: string) => Parameters<Histories["note"]>[1],
@@ -230,7 +236,8 @@ export class Participant {
     const { tools, user } = this;
     const swarm = this.#swarm;
     const over = new AbortController();
-    const giveUp = tools.setTimeout(() => over.abort(), 200 + tools.random() * 2_000); // It may never be its turn.
+    // This candidate may never be elected.
+    const giveUp = tools.setTimeout(() => over.abort(), 200 + tools.random() * 2_000);
     await (user as Member).election("report").lead(async (leadership) => {
       tools.clearTimeout(giveUp);
       swarm.counts.leaderships += 1;
@@ -254,7 +261,7 @@ export class Participant {
     swarm.done(item.item);
   }
 
-  /** From the beginning; and once that is not remembered any more, from what stands there. */
+  /** Watches from the beginning or, once early changes have been compacted, from the current entries. */
   async #watch(): Promise<void> {
     const { watches } = this.#swarm;
     for (let watched = watches.begin(this.name, 0, null); ; watched = await this.#beginAnew()) {

@@ -1,4 +1,4 @@
-/** A snapshot that is saved at some moment of a run under faults: what a cluster founded from it holds is what stood there while it was saved. */
+/** Takes a snapshot during a run with faults. A cluster founded from it contains the state at that moment. */
 import { buffer } from "node:stream/consumers";
 import { random } from "../../../src/core/random.ts";
 import type { Member } from "../../../src/index.ts";
@@ -6,7 +6,7 @@ import type { World } from "../../../src/testing/index.ts";
 import type { Histories } from "./histories.ts";
 import { counters, singles, together } from "./participant.ts";
 
-/** A process may die while it saves: then nothing comes any more. */
+/** The timeout for an attempt, because a call never settles if its process dies. */
 const ATTEMPT_MS = 3_000;
 const WITHIN = { timeoutMs: 10_000 };
 
@@ -21,7 +21,7 @@ export class SavedState {
     this.#histories = histories;
   }
 
-  /** At a moment within that time, or as soon after it as it can be had. */
+  /** Saves at a random moment within that time, or as soon as possible after it. */
   async save(seed: number, withinMs: number): Promise<void> {
     const world = this.#world;
     const chance = random(seed).stream("snapshot");
@@ -48,7 +48,9 @@ export class SavedState {
     }
   }
 
-  /** All members are lost, after a last token of theirs; a new cluster has what was saved, and gives higher ones. */
+  /**
+   * Acquires one more lock, then loses all members. The new cluster has the saved contents and assigns higher tokens.
+   */
   async restore(members: readonly number[]): Promise<void> {
     const world = this.#world;
     const last = await world
@@ -64,7 +66,7 @@ export class SavedState {
     await Promise.all(members.map((id) => world.restart(id)));
     const member = world.member(members.at(-1) as number);
     await readEverything(member, (asked, output) => this.#histories.noteRead(asked, output, this.#between));
-    const { token } = await member.mutex("one").acquire(WITHIN); // Whoever held it is none of this cluster.
+    const { token } = await member.mutex("one").acquire(WITHIN); // The previous holder is not part of this cluster.
     if (token <= last.token) throw new Error(`token ${token} came after ${last.token}`);
   }
 }

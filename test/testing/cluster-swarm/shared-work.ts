@@ -1,4 +1,7 @@
-/** Members that use permits, read-write locks, barriers and state machines of their own, under faults: what has to hold of each at every moment. */
+/**
+ * Members that use permits, read-write locks, barriers and user-defined state machines under faults. Every use is
+ * checked as it happens.
+ */
 import type { Member, Replicated } from "../../../src/index.ts";
 import type { ProcessTools } from "../../../src/testing/index.ts";
 import type { ExclusiveUse } from "../exclusive-use.ts";
@@ -6,20 +9,20 @@ import { Conversation } from "./conversation.ts";
 
 const PERMITS = 3;
 const PARTIES = 2;
-/** More than ever read at once: a writer takes all of them. */
+/** More than the number of concurrent readers. A writer takes all permits. */
 const READERS = 1_000;
-/** Several commands of the log. */
+/** Long enough to need several commands in the log. */
 const LARGE_CHARS = 300_000;
 const MAX_LARGE = 5;
 const WITHIN = { timeoutMs: 60_000 };
 
-/** Those that there may be; a seed has some of them. */
+/** All kinds of work. Each seed uses some of them. */
 export const workKinds = ["permits", "pages", "barrier", "machine", "large", "channel"] as const;
 export type WorkKind = (typeof workKinds)[number];
 
 type Appended = Replicated<readonly string[], string, number>;
 
-/** Appends, and says in which place. */
+/** Appends a value, and returns its position. */
 const journal = {
   init: (): readonly string[] => [],
   apply: (state: readonly string[], command: string) => [[...state, command], state.length] as const,
@@ -30,9 +33,9 @@ export class SharedWork {
   readonly #exclusive: ExclusiveUse;
   readonly #runsStill: (member: Member) => boolean;
   readonly #kinds: readonly WorkKind[];
-  /** By what the barrier gave: how many it gave that to. */
+  /** For each generation of the barrier, the number of arrivals that passed. */
   readonly #passed = new Map<number, number>();
-  /** Of the state machine: the place of each command that was acknowledged. */
+  /** The position of each acknowledged command in the state machine. */
   readonly #appended = new Map<string, number>();
   #commands = 0;
   #largeItems = 0;
@@ -44,13 +47,13 @@ export class SharedWork {
     this.#kinds = kinds;
   }
 
-  /** How often members have passed the barrier, have had commands acknowledged, and so on. */
+  /** How often members have passed the barrier, had a command acknowledged, and so on. */
   get counts(): Readonly<Record<string, number>> {
     const { size: passed } = this.#passed;
     return { passed, commands: this.#appended.size, large: this.#largeDone.size, ...this.conversation.counts };
   }
 
-  /** Those of this seed, for one process. */
+  /** Returns a process's activities for the kinds of work that this seed uses. */
   kindsFor(member: Member, tools: ProcessTools): (() => Promise<void>)[] {
     const kinds: Readonly<Record<WorkKind, () => Promise<void>>> = {
       permits: () => this.#takePermits(member, tools),
@@ -63,15 +66,22 @@ export class SharedWork {
     return this.#kinds.map((kind) => kinds[kind]);
   }
 
-  /** Every command that was acknowledged is there once, where its caller was told. @throws if not */
+  /**
+   * Checks that every acknowledged command occurs exactly once, at its reported position.
+   * @throws Error if this is not the case
+   */
   async requireAppended(member: Member): Promise<void> {
     const state = await member.replicated("journal", journal).read(WITHIN);
     if (new Set(state).size < state.length) throw new Error("a command of the state machine was applied twice");
     for (const [command, place] of this.#appended)
-      if (state[place] !== command) throw new Error(`${command} was told place ${place}, where ${state[place]} is`);
+      if (state[place] !== command)
+        throw new Error(`${command} was acknowledged at position ${place}, which holds ${state[place]}`);
   }
 
-  /** An item says how long it is: none is seen in part, and none is done twice. Maps would forget what their watches ask for. */
+  /**
+   * Passes large items through a queue. Each item contains its own length, so that partial items are detected, and no
+   * item may be marked as done twice. A map would discard changes that watches still need.
+   */
   async #passLarge(member: Member, tools: ProcessTools): Promise<void> {
     const queue = member.queue<string>("large");
     if ((await queue.size({ timeoutMs: 1_000 })) < MAX_LARGE) {

@@ -1,4 +1,4 @@
-/** Keys that transactions read and write together, as one object for the checker of histories. What is absent reads as null. */
+/** Models the keys used in transactions as one object for the history checker. A missing key reads as null. */
 
 import { equal } from "../../../src/core/plain.ts";
 import type { Operation, Value } from "../../../src/history/history.ts";
@@ -8,7 +8,7 @@ interface Store {
   readonly values: Readonly<Record<string, string>>;
 }
 
-/** What a transaction has read and what it writes; null: nothing stands there, or nothing shall. */
+/** A transaction's reads and writes. Null means that a key that was read did not exist, or that a key was deleted. */
 export interface Effects {
   readonly reads: Readonly<Record<string, string | null>>;
   readonly writes: Readonly<Record<string, string | null>>;
@@ -24,7 +24,7 @@ function written({ values }: Store, writes: Effects["writes"]): Store {
 
 const fits = (output: Value | undefined, actual: Value): boolean => output === undefined || equal(output, actual);
 
-/** Input `[key, value]`. */
+/** Input: `[key, value]`. */
 const put: ModelCall<Store> = {
   step(state, { input }) {
     const [key, value] = input as [string, string];
@@ -37,7 +37,7 @@ const get: ModelCall<Store> = {
   observes: () => true,
 };
 
-/** Output: whether there was something. */
+/** Output: whether the key existed. */
 const remove: ModelCall<Store> = {
   step(state, { input, output }) {
     const key = input as string;
@@ -45,7 +45,7 @@ const remove: ModelCall<Store> = {
   },
 };
 
-/** Input `[key, old, new]`, output whether `old` stood there. */
+/** Input: `[key, old, new]`. Output: whether the value was `old`. */
 const cas: ModelCall<Store> = {
   step(state, { input, output }) {
     const [key, old, next] = input as [string, string | null, string];
@@ -56,7 +56,7 @@ const cas: ModelCall<Store> = {
   observes: ({ output }: Operation) => output === false,
 };
 
-/** Input its `Effects`. One that returned has had what it read, all at one moment, and written all that it wrote. */
+/** Input: the transaction's `Effects`. A transaction that returned has read and written all its keys atomically. */
 const transaction: ModelCall<Store> = {
   step(state, { input, output }) {
     const { reads, writes } = input as unknown as Effects;
@@ -66,7 +66,7 @@ const transaction: ModelCall<Store> = {
   },
 };
 
-/** Input a list of keys, output their values at one moment. */
+/** Input: a list of keys. Output: their values at the same moment. */
 const readAll: ModelCall<Store> = {
   step: (state, { input, output }) =>
     fits(

@@ -1,4 +1,4 @@
-/** Members that become those of another release, one by one, while all else goes on. */
+/** Upgrades members to a different release one by one, while everything else continues. */
 import { random } from "../../../src/core/random.ts";
 import type { World } from "../../../src/testing/index.ts";
 import type { Release } from "../../../src/testing/release.ts";
@@ -10,7 +10,10 @@ export const releaseNamed = async (name: string): Promise<Release> =>
     }
   ).release;
 
-/** Each member is of the release before until its turn comes: then it is killed, and from then on starts as one of the next. */
+/**
+ * Assigns a release to each member: the earlier one until it is the member's turn; then the member is killed and
+ * restarted with the next one.
+ */
 export class Upgrade {
   readonly #before: Release;
   readonly #next: Release | null;
@@ -19,7 +22,7 @@ export class Upgrade {
 
   constructor(
     before: Release,
-    /** Null: nobody is upgraded. */
+    /** Null if no member is to be upgraded. */
     next: Release | null,
     seed: number,
   ) {
@@ -47,7 +50,10 @@ export class Upgrade {
     }
   }
 
-  /** Those that came meanwhile: two halves of different releases are no majority. */
+  /**
+   * Upgrades members that joined during the upgrade. If each half were running a different release, neither would be a
+   * majority.
+   */
   finish(world: World): void {
     if (this.#next === null) return;
     for (const id of world.members) if (!this.#upgraded.has(id)) this.#upgrade(world, id);
@@ -55,7 +61,7 @@ export class Upgrade {
 
   #upgrade(world: World, id: number): void {
     this.#upgraded.add(id);
-    world.kill(id); // It may be about to join as one of the release before.
-    void world.restart(id).catch(() => {}); // Its disk may be full, or it may not be a member any more.
+    world.kill(id); // The member may be about to join with the earlier release.
+    void world.restart(id).catch(() => {}); // The member's disk may be full, or it may have been removed.
   }
 }

@@ -1,14 +1,14 @@
-/** What watches were told: every change once, in order, from the revision on from which they were asked for. */
+/** Checks watches: each must report every change once, in order, starting with the watch's first revision. */
 import type { Change, Entry } from "../../../src/index.ts";
 
-/** One watch, from a revision on, until it ended or its process did. */
+/** A watch, from its first revision until it ended or its process did. */
 export class Watched {
   readonly changes: Change<string>[] = [];
 
   constructor(
     readonly owner: string,
     readonly after: number,
-    /** What stood there at that revision, if it was read. */
+    /** The entries at that revision, if they were read. */
     readonly entries: readonly Entry<string>[] | null,
   ) {}
 
@@ -21,9 +21,9 @@ const textOf = (change: Change<string>): string => (change.type === "put" ? `= $
 
 export class Watches {
   readonly #all: Watched[] = [];
-  /** Writes that were acknowledged with their revisions. */
+  /** Acknowledged writes and their revisions. */
   readonly #acknowledged: { readonly key: string; readonly value: string; readonly revision: number }[] = [];
-  /** Of what was said never to be written. */
+  /** Writes that were reported as never sent. */
   readonly #neverWritten = new Set<string>();
 
   begin(owner: string, after: number, entries: readonly Entry<string>[] | null): Watched {
@@ -44,7 +44,7 @@ export class Watches {
     return this.#all.reduce((sum, { changes }) => sum + changes.length, 0);
   }
 
-  /** Those that began behind what was not remembered any more. */
+  /** The number of watches that began with the current entries because early changes had been compacted. */
   get fromEntries(): number {
     return this.#all.filter(({ entries }) => entries !== null).length;
   }
@@ -53,7 +53,10 @@ export class Watches {
     return this.#all.findLast((each) => each.owner === owner);
   }
 
-  /** @throws Error that says which watch was told something else than another, or than what was acknowledged */
+  /**
+   * @throws Error if the changes reported by a watch differ from another watch's changes or from the acknowledged
+   * writes
+   */
   judge(): void {
     const all = this.#together();
     const revisions = [...all.keys()].sort((a, b) => a - b);
@@ -61,12 +64,12 @@ export class Watches {
       const told = new Map<number, number>();
       for (const { revision } of watched.changes) told.set(revision, (told.get(revision) ?? 0) + 1);
       for (const revision of revisions) {
-        if (revision <= watched.after || revision >= watched.last) continue; // It may have ended between two changes of its last.
+        if (revision <= watched.after || revision >= watched.last) continue; // The last revision may be incomplete.
         const keys = all.get(revision) as Map<string, string>;
         const had = told.get(revision) ?? 0;
         if (had !== keys.size)
           throw new Error(
-            `${watched.owner} was told ${had} of ${keys.size} changes of revision ${revision}, from ${watched.after} to ${watched.last}: ${[...keys]}`,
+            `${watched.owner} received ${had} of ${keys.size} changes of revision ${revision}, from ${watched.after} to ${watched.last}: ${[...keys]}`,
           );
       }
     }
@@ -74,7 +77,10 @@ export class Watches {
     this.#beginAsTold(all, revisions);
   }
 
-  /** By revision and key, what any was told: all were told the same, each once and in order. */
+  /**
+   * Returns the changes that any watch reported, by revision and key. Checks that all watches reported the same
+   * changes, once and in order.
+   */
   #together(): Map<number, Map<string, string>> {
     const all = new Map<number, Map<string, string>>();
     for (const { owner, after, changes } of this.#all) {
@@ -84,16 +90,16 @@ export class Watches {
         const { revision, key } = change;
         if (revision !== last) keys = new Set();
         if (revision <= after || revision < last || keys.has(key))
-          throw new Error(`${owner} was told of ${key} at ${revision} after it was told of ${last}`);
+          throw new Error(`${owner} received ${key} at ${revision} after ${last}`);
         keys.add(key);
         last = revision;
         const text = textOf(change);
         const known = all.get(revision) ?? new Map<string, string>();
         if ((known.get(key) ?? text) !== text)
-          throw new Error(`${owner} was told that ${key} is ${text} at ${revision}, another ${known.get(key)}`);
+          throw new Error(`${owner} received ${text} for ${key} at ${revision}, another watch ${known.get(key)}`);
         all.set(revision, known.set(key, text));
         if (change.type === "put" && this.#neverWritten.has(change.value))
-          throw new Error(`${owner} was told of ${change.value}, which was said never to be written`);
+          throw new Error(`${owner} received ${change.value}, which was reported as never sent`);
       }
     }
     return all;
@@ -109,7 +115,7 @@ export class Watches {
     }
   }
 
-  /** What stood there when a watch began is what all changes before have made of it. */
+  /** Checks that a watch's initial entries are the result of all earlier changes. */
   #beginAsTold(all: ReadonlyMap<number, ReadonlyMap<string, string>>, revisions: readonly number[]): void {
     const whole = Math.max(...this.#all.map(({ after, last }) => (after === 0 ? last : 0)));
     for (const { owner, after, entries } of this.#all) {

@@ -1,4 +1,7 @@
-/** What an arrival at a barrier makes of what the log says, and of what nobody told: a service that a test plays answers each request. */
+/**
+ * Checks how an arrival at a barrier handles the log's answers and missed events. The test plays the service and
+ * answers each request.
+ */
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Operation, Query } from "../../../protocols/service/coordination-service/operations.ts";
@@ -31,7 +34,7 @@ class PlayedService {
 
   use(): void {}
   number = () => ++this.#number;
-  isOwn = () => false; // Of sessions that are over none is, though something may be told of them yet.
+  isOwn = () => false; // Ended sessions do not belong to this member, but events about them may still arrive.
   submit = (operation: Operation) => this.#ask(operation);
   query = (query: Query) => this.#ask(query);
   listen(listener: Listener): () => void {
@@ -43,7 +46,7 @@ class PlayedService {
     this.#listener(event, null);
   }
 
-  /** What has been asked for first and is not answered. */
+  /** The oldest unanswered request. */
   get next(): Asked {
     const [first] = this.#asked.splice(0, 1);
     if (first === undefined) throw new Error("nothing is asked for");
@@ -101,7 +104,10 @@ async function arrived() {
   return played;
 }
 
-/** What became of it is looked up, behind an operation of its session, which gives a number. */
+/**
+ * Answers the requests that find out the outcome of an arrival: a numbered operation of its session, the withdrawal of
+ * that operation, and the query itself.
+ */
 async function lookedUp(service: PlayedService, state: string): Promise<void> {
   await numbered(service.next);
   expect(service.next.operation.type).toBe("withdraw");
@@ -115,7 +121,7 @@ async function numbered({ operation, answer }: Asked): Promise<void> {
   await answer({ session: SESSION, result: { type: "granted", token: 21 } });
 }
 
-test("that waits when a snapshot takes the place of the log is not made again, and passes with the others", async () => {
+test("waiting when a snapshot replaces the log is not repeated, and passes with the others", async () => {
   const { service, end } = await arrived();
   service.tell(restored);
   await lookedUp(service, "waiting");
@@ -125,14 +131,14 @@ test("that waits when a snapshot takes the place of the log is not made again, a
   expect(end()).toBe(15);
 });
 
-test("that has passed when a snapshot takes the place of the log is over, and not made again", async () => {
+test("that has passed when a snapshot replaces the log ends, and is not repeated", async () => {
   const { service, end } = await arrived();
   service.tell(restored);
   await lookedUp(service, "passed");
   expect([service.isAsked, end()]).toEqual([false, 21]);
 });
 
-test("whose answer comes behind a snapshot is looked up as well", async () => {
+test("whose answer arrives after a snapshot is queried as well", async () => {
   const { service, end } = arriving();
   service.tell(restored);
   await service.next.answer(waiting);
@@ -140,14 +146,14 @@ test("whose answer comes behind a snapshot is looked up as well", async () => {
   expect(end()).toBe(21);
 });
 
-test("of which nobody knows whether it had passed when its session ended says so", async () => {
+test("reports an unknown outcome if its session ended and it may have passed before", async () => {
   const { service, end } = await arrived();
   service.tell(restored);
   await lookedUp(service, "unknown");
   expect(end()).toMatchObject({ code: "outcome-unknown", phase: "uncertain" });
 });
 
-test("is looked up once more after another snapshot, and what was found before that does not count", async () => {
+test("is queried again after another snapshot, and the earlier answer does not count", async () => {
   const { service, end } = await arrived();
   service.tell(restored);
   const first = service.next;
@@ -161,7 +167,7 @@ test("is looked up once more after another snapshot, and what was found before t
   expect([service.isAsked, end()]).toEqual([false, 21]);
 });
 
-test("of a session that is over is taken back, and then made anew: it may pass until then", async () => {
+test("of an ended session is withdrawn, and then repeated: it may pass until then", async () => {
   for (const isPassed of [false, true]) {
     const { service, end } = await arrived();
     service.session = null;
@@ -176,7 +182,7 @@ test("of a session that is over is taken back, and then made anew: it may pass u
   }
 });
 
-test("passes though that was told before it was known in which session it stands, and in another one than that of now", async () => {
+test("passes although the event came before its session was known, and in a different session than the current one", async () => {
   const { service, end } = arriving();
   service.session = NEXT;
   service.tell(passed);
@@ -184,7 +190,7 @@ test("passes though that was told before it was known in which session it stands
   expect([service.isAsked, end()]).toEqual([false, 15]);
 });
 
-test("does not pass with one of another member that has the same number", async () => {
+test("does not pass with an arrival of another member that has the same number", async () => {
   const { service, end } = await arrived();
   service.tell({ ...passed, arrivals: [{ session: 8, wait: 1 }] });
   service.tell({ ...passed, name: "finish" });
@@ -192,7 +198,7 @@ test("does not pass with one of another member that has the same number", async 
   expect(end()).toBe("waits");
 });
 
-test("that stood in a session when a snapshot took the place of that session's end may have passed", async () => {
+test("in a session when a snapshot replaced that session's end may have passed", async () => {
   const { service, end } = await arrived();
   service.tell({ type: "lost", session: SESSION });
   service.tell(restored);

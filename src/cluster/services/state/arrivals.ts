@@ -1,7 +1,9 @@
 /**
- * Who waits at barriers here. Others go on by an arrival, so it is not made anew before it is certain what became of the last one: that of a
- * session that is over counts until the log has ended that session, and all may have passed by then. So it is taken back first.
- * When that is done, it has passed before, which has been told, or it never will.
+ * This process's calls that wait at barriers. An arrival can let other callers pass, so it must not be repeated before
+ * the outcome of the previous one is certain. When this member learns that its session is lost, its arrival still
+ * counts until the log ends the session, and by then all callers may have passed. The arrival is therefore withdrawn
+ * before it is repeated. After the withdrawal, either the arrival has passed and an event has reported this, or it
+ * never will.
  */
 import {
   MAX_PERMITS,
@@ -18,7 +20,7 @@ import { ASK_AGAIN_MS, inWordsOf, isOutcomeUnknown, isPassing, unknownOutcome } 
 import type { Done, Service, Told } from "./service.ts";
 import type { Waiters } from "./waiters.ts";
 
-/** So many meet there. */
+/** A barrier and the number of parties it waits for. */
 interface Place {
   readonly name: string;
   readonly parties: number;
@@ -26,13 +28,13 @@ interface Place {
 
 type Arrived = Done<Extract<Operation, { type: "arrive" }>>;
 
-/** Who gives up waits for so long at most to be told whether it has passed before. */
+/** How long a caller that gives up waits to learn whether it has passed. */
 const LAST_WORD_MS = 250;
 
 export class Arrivals {
   readonly #service: Service;
   readonly #waiters: Waiters;
-  /** Those that are not over. */
+  /** Pending arrivals, keyed by the number of the wait. */
   readonly #arrivals = new Map<WaitId, Arrival>();
 
   constructor(service: Service, waiters: Waiters) {
@@ -41,7 +43,7 @@ export class Arrivals {
     service.listen((event) => this.#hear(event));
   }
 
-  /** @returns when all have passed */
+  /** @returns the number of the round, once all parties have passed */
   async arrive(place: Place, options: AcquireOptions): Promise<number> {
     const [name, what] = [`barrier/${place.name}`, `the barrier "${place.name}"`];
     this.#waiters.requireRoom(name, what, options.signal);
@@ -81,7 +83,7 @@ export class Arrivals {
       );
   }
 
-  /** Whether it waits still, and nothing takes it back. */
+  /** Whether the arrival is still waiting and is not being withdrawn. */
   #isAsked(arrival: Arrival, wait: WaitId): boolean {
     return this.#arrivals.get(wait) === arrival && !arrival.isTakenBack;
   }
@@ -122,7 +124,7 @@ export class Arrivals {
     }
   }
 
-  /** Nothing told what happened meanwhile: so it is looked up. */
+  /** Queries the log for the outcome, because events may have been missed. */
   async #find(arrival: Arrival): Promise<void> {
     const { name, wait, session, gaps } = arrival;
     const isLooked = (): boolean =>
@@ -139,25 +141,31 @@ export class Arrivals {
         else arrival.refuse(outcomeUnknown(arrival.what, null));
         return;
       } catch {
-        await this.#pause(); // Too much is under way, or the session has ended; or the service is closed, and then nobody waits.
+        // The log is overloaded, the session has ended, or the service is closed and no call is waiting.
+        await this.#pause();
       }
     }
   }
 
   /**
-   * Above those of all who have passed, and nobody else's: with which one all have passed, nobody remembers. It is a token of the log. A
-   * member that has answered that in a client's session tells the client from then on what concerns it.
+   * Returns a number that is higher than the numbers of all earlier rounds, and that no other caller gets. It is used
+   * if the number of the round itself is no longer known. The number is a log token. A member that has answered this
+   * request in a client's session sends the client all its events from then on.
    */
   async #freshNumber(barrier: string, isWanted: () => boolean): Promise<number> {
     const place = { name: `arrival/${barrier}`, wait: this.#service.number() };
     const asked = { type: "acquire", ...place, mode: "shared", permits: 1, capacity: MAX_PERMITS, note: "" } as const;
     const { result } = await this.#service.submit(asked, isWanted);
-    this.#untilDone(() => this.#service.submit({ type: "withdraw", ...place }, () => true)).catch(() => {}); // The service is closed.
+    // This rejects only once the service is closed.
+    this.#untilDone(() => this.#service.submit({ type: "withdraw", ...place }, () => true)).catch(() => {});
     if (result.type === "granted") return result.token;
-    throw new Error("a token of which there are enough for all was not given");
+    throw new Error("a barrier granted no token although it has enough for all callers");
   }
 
-  /** Its session is over: who still waits arrives in the next one. */
+  /**
+   * Called when the arrival's session has ended, or when its caller gives up. Withdraws the arrival. If the caller is
+   * still waiting, it then arrives again in the next session.
+   */
   #beginAnew(arrival: Arrival): void {
     if (!arrival.isTakenBack) void this.#takeBack(arrival);
   }
@@ -178,7 +186,7 @@ export class Arrivals {
     } catch (error) {
       return arrival.refuse(inWordsOf(arrival.what, error) as Error);
     }
-    if (this.#arrivals.get(wait) !== arrival) return; // It has passed, or nobody has waited for the answer any more.
+    if (this.#arrivals.get(wait) !== arrival) return; // It has passed, or the caller no longer waits for the answer.
     const { givenUp } = arrival;
     if (arrival.gaps > 0) arrival.refuse(outcomeUnknown(arrival.what, givenUp));
     else if (givenUp !== null) arrival.refuse(givenUp);
@@ -211,22 +219,22 @@ interface End {
   over(): void;
 }
 
-/** One call, from its first word to its end. */
+/** One call to `arrive()`. */
 class Arrival {
   readonly name: string;
   readonly parties: number;
-  /** Another one in each session. */
+  /** The number of the wait, which is different in each session. */
   wait: WaitId = 0;
-  /** In which it stands in the log; null: whether it does is not known. */
+  /** The session of this arrival in the log. Null if unknown. */
   session: SessionId | null = null;
   isTakenBack = false;
-  /** How often nothing told what had happened meanwhile, since that was last known. */
+  /** How many times events may have been missed since this arrival's state was last known. */
   gaps = 0;
   givenUp: CoordinationError | null = null;
   lastWord: Timer | null = null;
   isOver = false;
   readonly #end: End;
-  /** What was told while its session was not known. */
+  /** Rounds that were reported before this arrival's session was known, keyed by session. */
   readonly #passed = new Map<SessionId, number>();
 
   constructor(
@@ -251,7 +259,10 @@ class Arrival {
     return this.#passed.get(session);
   }
 
-  /** All have passed, with this one as it arrived in that session, which may be another member's with the same number. */
+  /**
+   * Called when all parties have passed, including an arrival with this number in the given session. Sessions of other
+   * members may use the same number.
+   */
   hearOf(session: SessionId, generation: number): void {
     if (this.session === null) this.#passed.set(session, generation);
     else if (this.session === session) this.pass(generation);
@@ -277,7 +288,7 @@ const mayCount = (code: CoordinationCode, message: string, cause: unknown): Coor
   new CoordinationError(
     code,
     "uncertain",
-    `${message}; but it may have been counted, and others may pass by it`,
+    `${message}; but the arrival may have been counted, so other callers may pass`,
     cause === undefined ? {} : { cause },
   );
 

@@ -1,4 +1,4 @@
-/** How long a call of shared state waits, and what its caller is told if it had no answer. */
+/** The timeout for a shared-state call, and the error if the call is not answered in time. */
 import { EnvironmentError, UsageError } from "../../../core/errors.ts";
 import { MAX_WAIT_MS } from "../../../runtime/longest-wait.ts";
 import type { Platform, Timer } from "../../../runtime/platform/platform.ts";
@@ -8,35 +8,44 @@ import { onAbort } from "../on-abort.ts";
 import { inWordsOf } from "./refusals.ts";
 import type { CallOptions } from "./state-api.ts";
 
+/** The timeout for calls without `timeoutMs`. */
 export const DEFAULT_TIMEOUT_MS = 10_000;
 
+/** The rules for `CallOptions`. */
 export const callRules: Rules<CallOptions> = { timeoutMs: duration, signal };
 
+/** A call that waits for the log. */
 export interface Call extends CallOptions {
-  /** In an error's words, such as `the write of "a" in the map "users"`. */
+  /** The name in error messages, such as `the write of "a" in the map "users"`. */
   readonly what: string;
-  /** Whether it may have been done though nobody has said so, as it is when that is asked. */
+  /** Whether an unanswered call may have taken effect. Read when the error is created. */
   readonly changes: boolean;
-  /** Why it has taken so long, as a clause, beside what the service says; empty where nothing is known. */
+  /**
+   * Returns a reason why the call is taking long, as a clause, in addition to the service's reason. Empty if unknown.
+   */
   readonly why?: () => string;
 }
 
-/** Whether somebody waits for it still: what nobody waits for may not be done after what was asked for later. */
+/** Returns whether the caller is still waiting. An abandoned operation must not take effect after later ones. */
 export type IsWanted = () => boolean;
 
-/** What a service has to do with all calls. There is one for each service: calls are many. */
+/** A service's callbacks for all its calls. There is one object per service, since there are many calls. */
 export interface Calls {
-  /** A call begins. @throws where nothing more is taken */
+  /**
+   * Called when a call begins.
+   * @throws if the service accepts no more calls
+   */
   begin(): void;
   end(): void;
-  /** Why nothing is answered, as a clause; empty where that is not known. */
+  /** Returns why calls are not being answered, as a clause. Empty if unknown. */
   why(): string;
-  /** The error that says so, where there is one. */
+  /** Returns the error behind `why()`, if there is one. */
   cause?(): Error | undefined;
-  /** Why nothing is taken any more; null while it is. */
+  /** Returns why no more calls are accepted. Null as long as they are. */
   closed(): CoordinationError | null;
 }
 
+/** Waits for the answer until the call times out or its signal is aborted. */
 export function withinTime<T>(
   platform: Pick<Platform, "timers">,
   call: Call,
@@ -62,12 +71,12 @@ export function withinTime<T>(
   });
 }
 
-/** @throws CoordinationError `never-sent` for what is asked of a service that is closed. */
+/** @throws CoordinationError `never-sent` if the service is closed */
 function requireOpen(closed: CoordinationError | null, what: string): void {
   if (closed !== null) throw endedIn(closed, { what, changes: false });
 }
 
-/** What the caller of a call is told that has met the end of the service. */
+/** Returns the error for a call that was pending when the service ended. */
 export function endedIn(
   closed: CoordinationError,
   { what, changes }: Pick<Call, "what" | "changes">,
@@ -77,12 +86,12 @@ export function endedIn(
   });
 }
 
-/** The host has stopped: before it answered, or in the turn of the loop in which it was asked. */
+/** Whether the host stopped before it answered, or in the same turn of the event loop as the call. */
 const hasStopped = (error: unknown): boolean =>
   (error instanceof EnvironmentError && error.code === "stopped") ||
   (error instanceof UsageError && error.code === "not-running");
 
-/** One call that waits. There are very many, so what is said of a failure is written only then. */
+/** A pending call. There may be very many, so an error is created only on failure. */
 class Awaited {
   readonly #timers: Platform["timers"];
   readonly #call: Call;
@@ -120,7 +129,7 @@ class Awaited {
 
   refuse(): void {
     const { what, signal } = this.#call;
-    const text = `${what} was aborted before it began: nothing was done`;
+    const text = `${what} was aborted before it began: it had no effect`;
     this.fail(new CoordinationError("request-aborted", "never-sent", text, { cause: signal?.reason }));
   }
 
@@ -135,7 +144,7 @@ class Awaited {
 
   #giveUp(code: CoordinationCode, text: string, cause?: unknown): void {
     const { what, changes, why = () => "" } = this.#call;
-    const known = changes ? "it may have been done, or be done yet" : "nothing was done";
+    const known = changes ? "it may have taken effect, or may still take effect" : "it had no effect";
     const clauses = [this.#calls.why(), why(), known].filter((clause) => clause !== "");
     const message = `${what} ${text}: ${clauses.join("; ")}`;
     this.fail(new CoordinationError(code, changes ? "uncertain" : "never-sent", message, { cause }));

@@ -1,10 +1,11 @@
-/** Where those are served that are no members: opened by `join()`, closed with the member. */
+/** A server for clients (processes that are not members). `join()` opens it, and it closes with the member. */
 export interface Door {
-  /** By which it is reached. */
+  /** The server's URL. */
   readonly url: string;
   close(): Promise<void>;
 }
 
+/** A member's running servers. */
 export class Doors {
   clients: Door | null = null;
   etcd: Door | null = null;

@@ -1,19 +1,19 @@
 import { MAX_KEY_BYTES, MAX_VALUE_BYTES } from "../../../protocols/service/coordination-service/operations.ts";
 
-/** How much of everything: what callers are told, and what the state machine refuses as well. */
+/** The limits on calls. The state machine enforces them too. */
 export const limits = {
   keyBytes: 512,
-  /** Of what bounds a range. */
+  /** The maximum size of a range bound. */
   boundBytes: MAX_KEY_BYTES,
-  /** Of a value as JSON, or of bytes as base64. */
+  /** The maximum size of a value, as JSON, or as base64 for bytes. */
   valueBytes: MAX_VALUE_BYTES,
-  /** What others are told of a leader. */
+  /** The maximum size of a leader's metadata. */
   noteBytes: 4_096,
-  /** Entries that one `range` gives. */
+  /** The maximum number of entries in the result of one `range` call. */
   range: 1_000,
-  /** Keys that one transaction reads and writes. */
+  /** The maximum number of keys that a transaction can read or write. */
   transactionKeys: 64,
-  /** What waits for a slow watch: changes, and characters of their keys and values. */
+  /** The maximum backlog of a slow watch: the number of changes, and the characters in their keys and values. */
   backlogChanges: 1_000,
   backlogChars: 8_388_608,
 } as const;

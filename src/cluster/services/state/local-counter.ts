@@ -1,4 +1,4 @@
-/** A counter as this process uses it. */
+/** A shared counter, as used in this process. */
 import * as may from "../known-options.ts";
 import { requireOptions } from "../known-options.ts";
 import { callRules, type IsWanted } from "./calls.ts";
@@ -10,6 +10,7 @@ const whole: may.Rule = {
   accepts: Number.isSafeInteger,
 };
 
+/** The object that `counter()` returns. */
 export class LocalCounter implements SharedCounter {
   readonly #service: Service;
   constructor(

@@ -1,4 +1,4 @@
-/** A map as this process uses it: what callers say on one side, operations of the log on the other. */
+/** A map in this process. It converts calls to log operations. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import {
   type Change as LoggedChange,
@@ -29,7 +29,7 @@ import { Watch } from "./watch.ts";
 
 const keyRule = text(1, limits.keyBytes);
 const prefix = text(0, limits.keyBytes);
-/** Longer than any key, so that one may go on from behind each. */
+/** The bound can be longer than any key, so that a range can continue after each key. */
 const bound = text(0, limits.boundBytes);
 const putRules: Rules<PutOptions> = { ...callRules, leased: may.flag };
 const deleteRules: Rules<CallOptions & { ifRevision?: number }> = { ...callRules, ifRevision: may.natural };
@@ -42,6 +42,7 @@ const rangeRules: Rules<RangeOptions> = {
 };
 const watchRules: Rules<WatchOptions> = { after: may.natural, key: keyRule, prefix, signal: may.signal };
 
+/** The object that `map()` returns. */
 export class LocalMap<T> implements SharedMap<T> {
   readonly #service: Service;
   constructor(
@@ -172,7 +173,7 @@ export function requireKey(key: unknown): asserts key is string {
 function text(leastBytes: number, mostBytes: number): may.Rule {
   const accepts = (value: unknown): boolean =>
     typeof value === "string" && value.length >= leastBytes && fitsBytes(value, mostBytes);
-  return { wanted: `a text of ${leastBytes} to ${mostBytes} bytes`, accepts };
+  return { wanted: `a string of ${leastBytes} to ${mostBytes} bytes`, accepts };
 }
 
 const revisionOf = ({ revision }: { readonly revision: number }): number => revision;
@@ -180,7 +181,10 @@ const revisionOf = ({ revision }: { readonly revision: number }): number => revi
 const shown = <T>({ key, value, revision }: LoggedChange): Change<T> =>
   value === null ? { type: "delete", key, revision } : { type: "put", key, value: parsedValue(value) as T, revision };
 
-/** The keys that are asked for: from the first on, before the last; null: to the end. */
+/**
+ * Returns the requested range of keys: `from` inclusive, `to` exclusive. If `to` is null, the range extends to the last
+ * key.
+ */
 function boundsOf({ from = "", to, prefix = "" }: RangeOptions): { from: string; to: string | null } {
   const within = prefixRange(prefix);
   const first = from > within.from ? from : within.from;

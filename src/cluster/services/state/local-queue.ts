@@ -1,4 +1,4 @@
-/** A queue, and a barrier, as this process uses them. */
+/** A queue and a barrier in this process. */
 import type { AcquireOptions } from "../api.ts";
 import { CoordinationError } from "../coordination-error.ts";
 import { requireOptions } from "../known-options.ts";
@@ -13,6 +13,7 @@ import type { Barrier, CallOptions, QueueItem, SharedQueue } from "./state-api.t
 import { parsedValue, textOf } from "./value-text.ts";
 import type { Place, Waits } from "./waits.ts";
 
+/** The object that `queue()` returns. */
 export class LocalQueue<T> implements SharedQueue<T> {
   readonly #service: Service;
   readonly #waits: Waits;
@@ -51,7 +52,7 @@ export class LocalQueue<T> implements SharedQueue<T> {
 
   #place(): Place<TakenItem<T>> {
     const { name } = this;
-    const what = `an item of ${this.#what}`;
+    const what = `an item from ${this.#what}`;
     return {
       name: `queue/${name}`,
       what,
@@ -67,7 +68,7 @@ interface Taken {
   readonly queue: string;
   readonly what: string;
   readonly token: number;
-  /** As it stands in the log. */
+  /** The item as stored in the log. */
   readonly text: string;
   readonly giveBack: () => void;
 }
@@ -76,7 +77,7 @@ class TakenItem<T> extends OwnTenure implements QueueItem<T> {
   readonly #taken: Taken;
   readonly #service: Service;
   readonly #waits: Waits;
-  /** Under way, or has been done: it is asked for once, however often and for however long callers wait for it. */
+  /** The pending or completed removal. It is submitted only once for all callers that wait for it. */
   #finishing: Promise<void> | null = null;
   #read: { readonly item: T } | null = null;
 
@@ -87,7 +88,7 @@ class TakenItem<T> extends OwnTenure implements QueueItem<T> {
     this.#waits = waits;
   }
 
-  /** Read when it is asked for: what other programs have written may be no value, which is its reader's to know. */
+  /** Parses the item when it is read. If another program has written invalid text, only the reader fails. */
   get item(): T {
     this.#read ??= { item: parsedValue(this.#taken.text) as T };
     return this.#read.item;
@@ -105,7 +106,7 @@ class TakenItem<T> extends OwnTenure implements QueueItem<T> {
     try {
       await this.#service.submit({ type: "finish", name, token: this.token }, () => this.isHeld);
     } catch (error) {
-      this.#finishing = null; // It may be asked for again, while it is held.
+      this.#finishing = null; // The removal may be submitted again while the item is held.
       throw isPassing(error) && !this.isHeld ? this.signal.reason : error;
     }
     this.#waits.forget(this);
@@ -119,6 +120,7 @@ class TakenItem<T> extends OwnTenure implements QueueItem<T> {
   }
 }
 
+/** The object that `barrier()` returns. */
 export class LocalBarrier implements Barrier {
   readonly #arrivals: Arrivals;
   constructor(

@@ -1,4 +1,4 @@
-/** What an election on the log makes of what the log refuses: a service that a test plays answers each request. */
+/** Checks how an election on the log handles refusals. The test plays the service and answers each request. */
 import { expect, test } from "vitest";
 import { UsageError } from "../../../core/errors.ts";
 import type { Operation } from "../../../protocols/service/coordination-service/operations.ts";
@@ -11,7 +11,7 @@ import type { Listener, Service } from "./service.ts";
 const SESSION = 7;
 const error = (code: CoordinationError["code"]): CoordinationError => new CoordinationError(code, "never-sent", code);
 
-/** Answers requests to lead in turn: with an error, or with a grant. */
+/** Answers candidacies in turn: with an error, or with a grant. */
 class PlayedService {
   readonly platform = realPlatform;
   readonly self = 1;
@@ -68,7 +68,7 @@ const electionOn = (service: PlayedService): LogElection =>
   new LogElection(service as unknown as Service, { name: "report", onChange() {} });
 
 test.each([error("forbidden"), error("state-full"), new UsageError("other-setting", "other-setting")])(
-  "what is refused for good ends the campaign with that very error, and another one may begin: $code",
+  "ends the campaign with the error of a final refusal, and another campaign may begin: $code",
   async (refused) => {
     const service = new PlayedService(refused, refused, "granted");
     const { local } = electionOn(service);
@@ -78,12 +78,15 @@ test.each([error("forbidden"), error("state-full"), new UsageError("other-settin
   },
 );
 
-test.each(["overloaded", "session-ended"] as const)("what passes is asked for again: %s", async (code) => {
-  const service = new PlayedService(error(code), error(code), "granted");
-  expect(await electionOn(service).local.lead(() => "led")).toBe("led");
-});
+test.each(["overloaded", "session-ended"] as const)(
+  "repeats the request after a temporary refusal: %s",
+  async (code) => {
+    const service = new PlayedService(error(code), error(code), "granted");
+    expect(await electionOn(service).local.lead(() => "led")).toBe("led");
+  },
+);
 
-test("where nobody knows whether it stands in the queue, that is withdrawn and it is asked for anew", async () => {
+test("withdraws a request with an unknown outcome, and makes another one", async () => {
   const service = new PlayedService(error("outcome-unknown"), "granted");
   expect(await electionOn(service).local.lead(() => "led")).toBe("led");
   const asked = service.asked.map((operation) => [operation.type, "wait" in operation ? operation.wait : null]);
@@ -95,7 +98,7 @@ test("where nobody knows whether it stands in the queue, that is withdrawn and i
   ]);
 });
 
-test("a refusal that comes once it is granted ends nothing", async () => {
+test("ignores a refusal after the grant", async () => {
   let refuse = (_: Error): void => {};
   const service = new PlayedService();
   const { submit } = PlayedService.prototype;
@@ -115,21 +118,21 @@ test("a refusal that comes once it is granted ends nothing", async () => {
   expect(await led).toBe(5);
 });
 
-test("a refusal while work winds up after a loss is told once that has ended, and not in its stead", async () => {
+test("reports a refusal during work that ends after a loss only once it has ended", async () => {
   const service = new PlayedService("granted", error("state-full"));
   const { local } = electionOn(service);
   const ends: string[] = [];
   const led = local.lead(async ({ signal }) => {
     service.tell({ type: "lost", session: SESSION }, null);
     expect(signal.aborted).toBe(true);
-    await new Promise(setImmediate); // Refused meanwhile.
+    await new Promise(setImmediate); // Refused in the meantime.
     ends.push("work");
   });
   await expect(led.finally(() => ends.push("campaign"))).rejects.toMatchObject({ code: "state-full" });
   expect(ends).toEqual(["work", "campaign"]);
 });
 
-test("one that is opened once the service is closed leads nobody, and says why", async () => {
+test("an election opened on a closed service has no leader, and rejects with the reason", async () => {
   const service = new PlayedService();
   service.closed = error("client-closed");
   const { local } = electionOn(service);

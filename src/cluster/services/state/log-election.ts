@@ -1,4 +1,7 @@
-/** An election on the replicated log: who holds the one grant of its name leads, until it gives it up or its session ends. */
+/**
+ * An election on the replicated log. Each election has a single grant. Its holder leads until it releases the grant or
+ * its session ends.
+ */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { WaitId } from "../../../protocols/service/coordination-service/operations.ts";
@@ -8,7 +11,9 @@ import { type ElectionEngine, LocalElection } from "../local-election.ts";
 import { ASK_AGAIN_MS, isOutcomeUnknown, isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
 
-/** Elections may be many, and where too much is under way all of them ask again. */
+/**
+ * The retry interval. It is long because there may be many elections, and all of them retry when the log is overloaded.
+ */
 const LOOK_AGAIN_MS = 250;
 
 interface Leader {
@@ -22,28 +27,29 @@ export interface LogElectionOptions {
   onChange(change: LeaderChange): void;
 }
 
+/** Campaigns for the grant of one election. */
 export class LogElection {
   readonly local: LocalElection;
   readonly #service: Service;
   readonly #options: LogElectionOptions;
   readonly #forget: () => void;
   #leader: Leader | null = null;
-  /** What others are told of this member while it leads, as JSON; empty: nothing. */
+  /** The metadata to publish while this member leads, as JSON. Empty if there is none. */
   #note = "";
-  /** While this member campaigns or leads. */
+  /** The number of the request. Null unless this member campaigns or leads. */
   #wait: WaitId | null = null;
-  /** What it was granted, once that counts. */
+  /** The token of this member's grant, once the session has been confirmed. */
   #own: number | null = null;
-  /** Granted, and not confirmed yet. */
+  /** The token of this member's grant, before the session has been confirmed. */
   #granted: number | null = null;
-  /** How many changes of the leader have been told: what was asked before one is outdated. */
+  /** The number of leader changes reported so far. It reveals whether the answer to an earlier query is outdated. */
   #told = 0;
 
   constructor(service: Service, options: LogElectionOptions) {
     this.#service = service;
     this.#options = options;
     this.local = new LocalElection(this.#engine());
-    if (service.closed !== null) this.local.close(service.closed); // Nothing more is told.
+    if (service.closed !== null) this.local.close(service.closed); // There will be no more events.
     const stop = [service.follow("grants", this.#name), service.listen((event, until) => this.#hear(event, until))];
     this.#forget = () => {
       for (const each of stop) each();
@@ -52,8 +58,8 @@ export class LogElection {
   }
 
   /**
-   * What a campaign of this process that is about to begin has others told of it.
-   * @throws UsageError if one campaigns here already, and has them told something else
+   * Sets the metadata for this process's next campaign.
+   * @throws UsageError if a campaign with different metadata is running
    */
   announce(note: string): void {
     if (this.local.isCampaigning && note !== this.#note)
@@ -61,7 +67,7 @@ export class LogElection {
         "other-setting",
         unexpected(
           `the metadata of the election "${this.#options.name}"`,
-          `${shown(this.#note)}, with which this process campaigns in it already`,
+          `${shown(this.#note)}, as in this process's running campaign`,
           note === "" ? undefined : JSON.parse(note),
         ),
       );
@@ -142,7 +148,7 @@ export class LogElection {
     else this.#submit(wait);
   }
 
-  /** What may stand in the queue is withdrawn, or given back: it is another request. */
+  /** Withdraws a request that may be in the queue, or releases its grant, and makes a new request. */
   #askAnew(wait: WaitId): void {
     this.#giveBack(wait);
     this.#wait = this.#service.number();
@@ -185,7 +191,7 @@ export class LogElection {
       const isOwn = this.#service.isOwn(event.session);
       if (isOwn && event.wait === this.#wait) this.#win(event.wait, event.token);
       else if (this.#service.isOfThisRun(event.session))
-        this.#giveBack(event.wait); // It is not wanted any more.
+        this.#giveBack(event.wait); // The grant is no longer wanted.
       else this.#lookAgain();
     } else if (event.type === "released") {
       this.#told += 1;
@@ -215,18 +221,23 @@ export class LogElection {
     this.local.confirmed(token, until);
   }
 
-  /** The session is over: what it held is another's soon. Who campaigns does so in the next one. */
+  /**
+   * Gives up leadership when the session has ended, since another member can soon acquire the grant. A campaign
+   * continues in the next session.
+   */
   #lose(why: string | undefined): void {
     const own = this.#own;
     this.#own = null;
     this.#granted = null;
     if (own !== null) this.#change(null, why);
-    if (this.#wait !== null) this.#askAnew(this.#wait); // What has not been put to the log yet is put to it in the next session.
+    // Requests that have not been sent go to the log in the next session.
+    if (this.#wait !== null) this.#askAnew(this.#wait);
   }
 
   /**
-   * Asks who leads, as nothing has told so: when it is opened, and where a session is not known here. What is granted to this member counts
-   * once it is confirmed, and not because it stands there: its session may be of an earlier run, or over by now.
+   * Queries the leader when no event reports it: after the election has been opened, and if the holder's session is
+   * unknown to this member. A grant held by this member does not make it the leader until its session is confirmed,
+   * since the grant may belong to an earlier incarnation or to a session that has ended.
    */
   #look(): void {
     const told = this.#told;
@@ -244,7 +255,7 @@ export class LogElection {
     );
   }
 
-  /** Too much was under way to be told; or the member leaves. */
+  /** Queries again after a delay, because the query failed: the log was overloaded, or the member is leaving. */
   async #lookLater(told: number): Promise<void> {
     await sleep(this.#service.platform.timers, LOOK_AGAIN_MS, { ref: false });
     if (told === this.#told && !this.local.isRetired && this.#service.closed === null) this.#look();
@@ -260,7 +271,7 @@ export class LogElection {
   }
 }
 
-/** Another program may have written what is no JSON: then there is none. */
+/** Parses the metadata. If another program has written invalid JSON, the leader has no metadata. */
 function metadataIn(note: string): unknown {
   try {
     return note === "" ? undefined : JSON.parse(note);

@@ -1,4 +1,4 @@
-/** How the replicated log and what it holds stand, read from the service's state when somebody asks. */
+/** Metrics of the replicated log and its data, read from the service on demand. */
 import type { StateOf } from "../../../core/protocol.ts";
 import { lastIndex } from "../../../protocols/consensus/raft/log.ts";
 import type { CoordinationService } from "../../../protocols/service/coordination-service/coordination-service.ts";
@@ -6,6 +6,7 @@ import { waitingBytes } from "../../../protocols/service/coordination-service/ma
 import { MAX_STATE_BYTES } from "../../../protocols/service/coordination-service/replica.ts";
 import type { LogGauges } from "../../../runtime/metric-table.ts";
 
+/** Returns the current metrics of the log and its data. */
 export function logGauges({ log, replica }: StateOf<CoordinationService>): LogGauges {
   const { term, commitIndex, role } = log;
   const last = lastIndex(log.log);

@@ -1,4 +1,4 @@
-/** Locks, semaphores and read-write locks of the service: what each of them asks for of the grants of its name. */
+/** Locks, semaphores and read-write locks: how each kind uses the grants under its name. */
 import type { AcquireOptions, Grant, Mutex } from "../api.ts";
 import type { CoordinationError } from "../coordination-error.ts";
 import { HeldGrant, useGrant } from "../held-grant.ts";
@@ -9,12 +9,12 @@ import type { Service } from "./service.ts";
 import type { PermitOptions, ReadWriteLock, Semaphore } from "./state-api.ts";
 import type { Place, Waits } from "./waits.ts";
 
-/** As many readers as this may be inside at once. */
+/** The maximum number of concurrent readers. */
 const READERS = 1_000_000;
 
-/** What is asked for of a name. */
+/** A request for a grant under a name. */
 interface Wish {
-  /** Each kind has names of its own. */
+  /** The kind of object. Each kind has its own names. */
   readonly kind: "mutex" | "semaphore" | "read-write";
   readonly name: string;
   readonly what: string;
@@ -23,7 +23,7 @@ interface Wish {
   readonly capacity: number;
 }
 
-/** Grants to this process, each with its own place in the queue of its name. */
+/** This process's grants. Each call has its own position in the queue under its name. */
 export class Grants {
   readonly #service: Service;
   readonly #waits: Waits;
@@ -55,11 +55,13 @@ export class Grants {
   }
 }
 
+/** The rules for `AcquireOptions`. */
 export const acquireRules: Rules<AcquireOptions> = {
-  timeoutMs: { ...duration, wanted: `${duration.wanted}, since no lock on a network is acquired without waiting` },
+  timeoutMs: { ...duration, wanted: `${duration.wanted}, since acquiring a lock over a network takes time` },
   signal,
 };
 
+/** The object that `mutex()` returns. */
 export class SharedMutex implements Mutex {
   readonly #grants: Grants;
 
@@ -82,6 +84,7 @@ export class SharedMutex implements Mutex {
   }
 }
 
+/** The object that `semaphore()` returns. */
 export class LocalSemaphore implements Semaphore {
   readonly #grants: Grants;
   constructor(
@@ -97,7 +100,7 @@ export class LocalSemaphore implements Semaphore {
     requireOptions("acquire", options, rules);
     const { permits = 1 } = options;
     const { name, permits: capacity } = this;
-    const what = `a permit of the semaphore "${name}"`;
+    const what = `a permit from the semaphore "${name}"`;
     return this.#grants.acquire({ kind: "semaphore", name, what, mode: "shared", permits, capacity }, options);
   }
 
@@ -106,6 +109,7 @@ export class LocalSemaphore implements Semaphore {
   }
 }
 
+/** The object that `readWriteLock()` returns. */
 export class LocalReadWriteLock implements ReadWriteLock {
   readonly #grants: Grants;
   constructor(

@@ -1,9 +1,9 @@
-/** What the service refuses, as the callers of a member are told. */
+/** Converts the service's refusals to errors for a member's calls. */
 import { UsageError } from "../../../core/errors.ts";
 import type { Operation, Refusal, RefusalCode } from "../../../protocols/service/coordination-service/operations.ts";
 import { type CoordinationCode, CoordinationError, type Phase } from "../coordination-error.ts";
 
-/** Nothing is wrong with what was asked: it may be asked again. */
+/** Refusals that depend on the service's state. All others mean that the request is invalid. */
 const states: Partial<Record<RefusalCode, readonly [CoordinationCode, Phase]>> = {
   full: ["state-full", "never-sent"],
   "too-many": ["state-full", "never-sent"],
@@ -24,27 +24,31 @@ export function refusalOf({ code, reason }: Refusal): CoordinationError | UsageE
   return new UsageError(code === "in-use" ? "other-setting" : code, reason);
 }
 
-/** @param operation to a state machine: what applied it had not defined that. */
+/**
+ * Returns the error for an unknown outcome.
+ * @param operation if it is a state machine's command, the error names the machine, which was not defined where the
+ *   command was applied
+ */
 export function unknownOutcome(operation?: Operation): CoordinationError {
   const why =
     operation?.type === "execute"
-      ? `the state machine "${operation.machine}" was not defined at this member, or at the one whose snapshot it was given, and so what came of it is not known here`
-      : "this member has fallen behind, and no other remembers what came of it";
-  return new CoordinationError("outcome-unknown", "uncertain", `${why}: it may have been done, once`);
+      ? `the state machine "${operation.machine}" was not defined at this member, or at the member that sent its snapshot, so its outcome is unknown here`
+      : "this member has fallen behind, and no other member remembers the outcome";
+  return new CoordinationError("outcome-unknown", "uncertain", `${why}: it may have taken effect, at most once`);
 }
 
-/** Whether the same may be refused no longer in a moment. */
+/** Whether the same request may succeed shortly. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof CoordinationError && (error.code === "overloaded" || error.code === "session-ended");
 
-/** After so long what was refused for the moment is asked for again. */
+/** The delay before repeating a request after a temporary refusal. */
 export const ASK_AGAIN_MS = 50;
 
-/** Whether it may have been done. */
+/** Whether the failed operation may have taken effect. */
 export const isOutcomeUnknown = (error: unknown): boolean =>
   error instanceof CoordinationError && error.code === "outcome-unknown";
 
-/** The same in the words of the call that met it. */
+/** Returns the same error, naming the call that failed. */
 export function inWordsOf(what: string, error: unknown): unknown {
   if (!(error instanceof Error) || error.message.startsWith(what)) return error;
   const message = `${what}: ${error.message}`;

@@ -1,4 +1,7 @@
-/** State machines of the caller's own: what it has defined in its types, the log carries as JSON. */
+/**
+ * The caller's own state machines. States, commands and results have the machine's types in the program, and are JSON
+ * in the log.
+ */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type {
   MachineDefinition,
@@ -14,21 +17,28 @@ import type { Service } from "./service.ts";
 import type { CallOptions, Replicated, StateMachine } from "./state-api.ts";
 import { parsedValue, textOf, withinBounds } from "./value-text.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: of which types it is, its caller knows.
+// biome-ignore lint/suspicious/noExplicitAny: only the caller knows the types
 export type AnyMachine = StateMachine<any, any, any>;
 
-/** @throws UsageError for what is no state machine; other libraries ask for a `snapshot`, so it says why this one does not. */
+/**
+ * @throws UsageError if the value is not a state machine. Other libraries require a `snapshot` function, so the error
+ *   explains that this one does not accept it
+ */
 export function requireMachine(machine: AnyMachine): void {
   const stray = isObject(machine) ? ["snapshot", "restore"].find((name) => Object.hasOwn(machine, name)) : undefined;
   if (stray !== undefined) {
     const refusal = unexpected("the options of replicated()", "among init, apply", stray);
-    const why = "the state is plain data and is saved as it stands, so no function for that is taken";
+    const why = "the state is plain data and is saved directly, without such a function";
     throw new UsageError("bad-option", `${refusal}: ${why}`);
   }
   requireOptions("replicated", machine, { init: work, apply: work });
 }
 
-/** As the replicas run it: what it begins with is looked at now, and is the same whenever they do. @throws UsageError */
+/**
+ * Returns the definition for the replicas. The initial state is computed and validated now, regardless of when the
+ * replicas start.
+ * @throws UsageError
+ */
 function definitionOf(name: string, machine: AnyMachine): MachineDefinition {
   const first = firstStateOf(name, machine);
   return {
@@ -47,15 +57,18 @@ function definitionOf(name: string, machine: AnyMachine): MachineDefinition {
   };
 }
 
-/** Of the state alone, such as a list, the first two items could be taken just as well. */
+/**
+ * Requires that `apply()` has returned a pair. If it returned only a state, and that state was a list, its first two
+ * items would be mistaken for the pair.
+ */
 function requirePair(given: unknown): void {
   if (Array.isArray(given) && given.length === 2) return;
   const list = Array.isArray(given) ? `an array of ${given.length}` : typeof given;
   const got = given instanceof Promise ? "a promise" : list;
-  throw new UsageError("bad-value", `expected apply() to give [state, result], got ${got}`);
+  throw new UsageError("bad-value", `expected apply() to return [state, result], got ${got}`);
 }
 
-/** As JSON. */
+/** Returns the initial state as JSON. */
 function firstStateOf(name: string, machine: AnyMachine): string {
   const call = `replicated(${JSON.stringify(name)})`;
   const state = givenBy(machine, call);
@@ -69,34 +82,35 @@ function givenBy(machine: AnyMachine, call: string): unknown {
     return machine.init();
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new UsageError("bad-option", `${call}: expected init() to give a state, and it throws: ${why}`, {
+    throw new UsageError("bad-option", `${call}: expected init() to return a state, but it throws: ${why}`, {
       cause: error,
     });
   }
 }
 
-/** Those that this process has defined; the replicas look them up by name. */
+/** The machines that this process has defined. The replicas look them up by name. */
 export class Machines {
-  /** Without a prototype: `__proto__` is a name like all others. */
+  /** The definitions. The object has no prototype, so that `__proto__` is an ordinary name. */
   readonly definitions: MachineDefinitions = Object.assign(Object.create(null) as MachineDefinitions, {
     [KEYSPACE]: keyspaceMachine,
   });
   readonly #given = new Map<string, AnyMachine>();
 
-  /** @throws UsageError if the name has another machine already. */
+  /** @throws UsageError if the name already refers to a different machine */
   define(name: string, machine: AnyMachine): void {
     const known = this.#given.get(name);
     if (known === machine) return;
     if (known !== undefined)
       throw new UsageError(
         "other-setting",
-        `expected the state machine "${name}" to be the very object that this member has been given already, got another: keep what replicated() returns, or the object`,
+        `expected the state machine "${name}" to have the same definition as before, got another object: keep the result of replicated(), or the definition`,
       );
     this.definitions[name] = definitionOf(name, machine);
     this.#given.set(name, machine);
   }
 }
 
+/** The object that `replicated()` returns. */
 export class LocalReplicated<S, C, R> implements Replicated<S, C, R> {
   readonly #service: Service;
   constructor(

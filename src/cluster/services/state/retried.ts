@@ -1,6 +1,7 @@
 /**
- * Calls that read, decide, and write if nothing of what they have read has changed meanwhile; otherwise once more. All tries are within
- * the time of the one call, and a pause that grows is between them, of random length: so those part who are in each other's way.
+ * Calls that read, decide, and then write if nothing they have read has changed in the meantime. Otherwise, they try
+ * again. All attempts share the call's timeout. Pauses between attempts grow and have random lengths, so that
+ * conflicting callers drift apart.
  */
 import { sleep } from "../../../runtime/platform/sleep.ts";
 import { CoordinationError } from "../coordination-error.ts";
@@ -8,34 +9,41 @@ import { type Call, DEFAULT_TIMEOUT_MS, type IsWanted } from "./calls.ts";
 import type { Service } from "./service.ts";
 import type { CallOptions } from "./state-api.ts";
 
-/** So often another may have been faster. */
+/** The maximum number of attempts. */
 const MAX_TRIES = 1_000;
 const FIRST_PAUSE_MS = 2;
 const LAST_PAUSE_MS = 64;
-/** What is asked of the service within the call is given up behind the call itself, so that the call says why: clocks' timers are not exact. */
+/**
+ * How much longer inner requests wait than the call itself. Timers are not exact, and the call's own timeout error is
+ * the one to report.
+ */
 const BEHIND_MS = 10;
 
+/** A call that retries after conflicts. */
 export interface Retried {
-  /** In an error's words, such as `the transaction`. */
+  /** The name in error messages, such as `the transaction`. */
   readonly what: string;
-  /** Of which another may have made something else. */
+  /** How error messages refer to the data that it reads. */
   readonly read: string;
   readonly options: CallOptions;
 }
 
-/** What one try is given. */
+/** The context of one attempt. */
 export interface Try {
-  /** Whether anybody waits for it still: otherwise nothing may be written any more. */
+  /** Whether the caller is still waiting. If not, nothing may be written. */
   readonly isWanted: IsWanted;
-  /** For what is asked of the service within: what is left of the time. */
+  /** Returns the options for inner requests, with the remaining time. */
   within(): CallOptions;
-  /** Once this is under way, it may be done though nobody has said so. @returns null where another was faster: it is not done. */
+  /**
+   * Calls `write`. From then on, the call may have taken effect even if it gets no answer.
+   * @returns null after a conflict. In this case, nothing was written
+   */
   write<T>(write: () => Promise<T | null>): Promise<T | null>;
 }
 
 type Outcome<R> = { readonly value: R } | { readonly error: unknown };
 
-/** @param once one try; null: another was faster. What it throws is its caller's, as it is. */
+/** @param once makes one attempt, and returns null after a conflict. Its errors are rethrown unchanged */
 export async function retried<R>(
   service: Pick<Service, "call" | "platform">,
   { what, read, options }: Retried,
@@ -80,4 +88,6 @@ export async function retried<R>(
 }
 
 const tooFast = (tries: number, read: string): string =>
-  tries === 1 ? `another was faster with ${read}` : `${tries} times in a row another was faster with ${read}`;
+  tries === 1
+    ? `another writer changed ${read} first`
+    : `another writer changed ${read} first, ${tries} times in a row`;

@@ -1,4 +1,7 @@
-/** The replicated service of a member that keeps a journal: one host of the embedded assembly. What is asked of it and what it tells goes through here. */
+/**
+ * The replicated service of a member with a journal. It hosts the protocol stack, and all requests and events pass
+ * through it.
+ */
 import type { NodeId, RequestId, StateOf, View, Vocabulary } from "../../../core/protocol.ts";
 import type { Command } from "../../../protocols/consensus/family/replicated-log.ts";
 import type { AnyProtocol } from "../../../protocols/entry.ts";
@@ -38,20 +41,24 @@ export interface ServiceHostOptions {
   readonly journal: Journal;
   readonly trace: MemberTrace;
   send(to: NodeId, envelope: ServiceEnvelope): SendResult;
-  /** Why nobody may be answering, as a clause; empty where that is not known. */
+  /** Returns why calls might not be answered, as a clause. Empty if unknown. */
   why(): string;
   onFatal(error: Error): void;
 }
 
-/** What came of commands of a client that is no member. */
+/** The results of a client's commands. */
 export type ClientAnswered = Extract<Replica["event"], { type: "clientAnswered" }>;
 
 const SLOT = "service";
-/** Nobody waits a thousand times each millisecond of a process's life: so no later one has a number again. */
+/**
+ * How far request numbers advance per millisecond. A process makes fewer requests per millisecond of its lifetime, so
+ * no later process uses the same numbers.
+ */
 const NUMBERS_PER_MS = 1_000;
-/** A command whose session ended before it was carried out is given to the next one. */
+/** The delay before a command whose session has ended is submitted in the next session. */
 const AGAIN_MS = 20;
 
+/** Runs this member's replicated service. */
 export class ServiceHost implements Service {
   readonly platform: Platform;
   readonly self: NodeId;
@@ -59,17 +66,19 @@ export class ServiceHost implements Service {
   readonly maxWaiters: number;
   session: SessionId | null = null;
   until: number | null = null;
-  /** Who leads the log, as this member knows. */
+  /** The leader of the log, as far as this member knows. */
   leader: NodeId | null = null;
   term = 0;
   closed: CoordinationError | null = null;
-  /** Where clients are served. */
+  /** Called with the results of a client's commands. The server for clients sets it. */
   onClientAnswered: (answered: ClientAnswered) => void = () => {};
-  /** Whether clients are to be told of changes of that map. */
+  /** Returns whether a client follows the given map. */
   isFollowedByClients: (map: string) => boolean = () => false;
   readonly #options: ServiceHostOptions;
   readonly #listeners = new Set<Listener>();
-  /** The same, as a list that stays as it is while it is gone through; null: one has come or gone since. */
+  /**
+   * The listeners, as an array that does not change during iteration. Null after a listener has been added or removed.
+   */
   #listening: readonly Listener[] | null = null;
   readonly #peers: Set<NodeId>;
   readonly #host: Host<Vocabulary>;
@@ -85,24 +94,24 @@ export class ServiceHost implements Service {
     closed: () => this.closed,
   };
   #current: Promise<number> | null = null;
-  /** The revision before the first write of this member, as far as that was done while it was not known which one is current. */
+  /** The revision before this member's first write, if that write was made before the current revision was known. */
   #beforeOwn = Number.POSITIVE_INFINITY;
   /** Whether this replica has been up to date. */
   #isCurrent = false;
   #isOpen = false;
-  /** Asked for in this turn of the loop. */
+  /** The requests made in this turn of the event loop. */
   #gathered: Asked[] = [];
   #waiting = 0;
-  /** Watches of maps by this process; those of clients are their own. */
+  /** The number of map watches in this process, not counting the clients' watches. */
   watches = 0;
   readonly #times: ServiceTimes;
-  /** The host's own, which goes on changing. */
+  /** The protocol's state. The host mutates this object. */
   #state: StateOf<CoordinationService> | null = null;
   readonly #firstNumber: number;
   #number: number;
-  /** Sessions of this member that the log has not ended, as far as this replica knows. */
+  /** This member's sessions that the log has not ended, as far as this replica knows. */
   readonly #own = new Set<SessionId>();
-  /** Of those, the ones that this run knows to be its own: of earlier lives nothing is held any more. */
+  /** The sessions of this incarnation. Grants held by earlier incarnations are no longer in use. */
   readonly #ofThisRun = new Set<SessionId>();
 
   constructor(options: ServiceHostOptions) {
@@ -122,7 +131,10 @@ export class ServiceHost implements Service {
     return this.#host.view;
   }
 
-  /** What is found in the service's state, and is no piece of it; null before the protocol has begun. */
+  /**
+   * Computes a value from the service's state. The result must not be part of the state. Returns null if the protocol
+   * has not started yet.
+   */
   look<T>(find: (state: StateOf<CoordinationService>) => T): T | null {
     return this.#state && find(this.#state);
   }
@@ -131,22 +143,21 @@ export class ServiceHost implements Service {
     return this.#isCurrent ? this.look(revisionIn) : null;
   }
 
-  /** Why nobody may be answering, as a clause; empty where that is not known. */
+  /** Why calls might not be answered, as a clause. Empty if unknown. */
   get why(): string {
     return this.#options.why();
   }
 
-  /** Calls that wait for their answer. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** Whether all that has been done here has left. */
+  /** Whether all outputs have been sent. */
   get isSettled(): boolean {
     return this.#host.isSettled;
   }
 
-  /** The member has joined. */
+  /** Called when the member has joined. */
   start(): void {
     this.#isOpen = true;
     this.#host.start();
@@ -156,24 +167,25 @@ export class ServiceHost implements Service {
     if (this.closed !== null) throw this.closed;
   }
 
-  /** Another member, as a later list says. */
+  /** Adds a member from a later list. */
   meet(node: NodeId): void {
     this.#peers.add(node);
     this.#host.meet(node);
   }
 
-  /** Puts leadership of the log into the hands of that member. */
+  /** Transfers leadership of the log to the given member. */
   transfer(to: NodeId): void {
     this.use();
     this.#host.carryOut({ type: "log", body: { type: "transfer", to } } as never);
   }
 
   receive(from: NodeId, content: Content): void {
-    if (!("body" in content) || !this.#peers.has(from)) return; // What cannot be read is of another release.
+    // A message that cannot be decoded comes from a different release.
+    if (!("body" in content) || !this.#peers.has(from)) return;
     this.#host.receive(from, content.body as never, UNNAMED);
   }
 
-  /** Puts a command of a client to the log. It may be lost: the client asks again. */
+  /** Proposes a client's command to the log. It may be lost, so the client repeats it. */
   propose(command: Command): void {
     this.use();
     this.#times.proposed(command.client);
@@ -215,7 +227,7 @@ export class ServiceHost implements Service {
     );
   }
 
-  /** What a reply says was done; or what comes of it in the next session. */
+  /** Returns the result from a reply, or submits the operation again in the next session. */
   #doneIn<O extends Operation>(
     reply: Reply,
     operation: O,
@@ -231,7 +243,7 @@ export class ServiceHost implements Service {
     return this.#submitAgain(operation, isWanted, result);
   }
 
-  /** It was not done, and is done in the next session. */
+  /** Submits an operation again in the next session, because it was not applied. */
   async #submitAgain<O extends Operation>(operation: O, isWanted: IsWanted, refusal: Refusal): Promise<Done<O>> {
     await sleep(this.platform.timers, AGAIN_MS, { ref: false });
     if (!isWanted()) throw refusalOf(refusal);
@@ -276,7 +288,7 @@ export class ServiceHost implements Service {
     };
   }
 
-  /** Nothing more is asked for, and what is held is lost. */
+  /** Ends all grants with the given reason. Later calls are rejected. */
   close(reason: CoordinationError): void {
     if (this.closed !== null) return;
     this.closed = reason;
@@ -285,10 +297,13 @@ export class ServiceHost implements Service {
     this.#listening = null;
   }
 
-  /** Ends the session, and hands the log over to one of these if this member leads it; as far as that goes quickly. */
+  /**
+   * Ends the session. If this member leads the log, transfers leadership to one of the given members. Both steps share
+   * a timeout.
+   */
   async depart(peers: readonly NodeId[]): Promise<void> {
     const host = this.#host;
-    this.#askGathered(); // What was asked for before comes before.
+    this.#askGathered(); // Earlier requests go first.
     const { clock, timers } = this.platform;
     const until = clock.now() + LAST_WORDS_MS;
     const settle = async (isDone: () => boolean): Promise<void> => {
@@ -331,7 +346,10 @@ export class ServiceHost implements Service {
     });
   }
 
-  /** What is asked for in one turn of the loop goes to the log together, and reads together: a round costs the same for all of them. */
+  /**
+   * Sends a request to the session. All writes made in one turn of the event loop go to the log together. Reads made in
+   * one turn are batched too, since a single round serves all of them.
+   */
   #request<T>(numbered: Asked["numbered"], read: (reply: Reply) => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.use();
@@ -350,7 +368,7 @@ export class ServiceHost implements Service {
     if (isMany) host.carryOut({ type: "session", body: { type: "uncork" } } as never);
   }
 
-  /** Most changes of maps are watched by nobody here. */
+  /** Whether the event has a listener. Most map changes have no watch in this process. */
   #isHeard(event: Told | ClientAnswered): boolean {
     if (event.type === "changed") return this.watches > 0 || this.isFollowedByClients(event.map);
     return !BETWEEN_PARTS.has(event.type);
@@ -370,11 +388,12 @@ export class ServiceHost implements Service {
       this.leader = event.leader;
       this.term = event.term;
       this.#times.led(event);
-      if (event.leader !== null && !this.#isCurrent) this.current().catch(() => {}); // It is asked again.
+      if (event.leader !== null && !this.#isCurrent) this.current().catch(() => {}); // A failed request is repeated.
     }
     if (event.type === "began" || this.#isWaitOfThisRun(event)) this.#ofThisRun.add(event.session);
     if (event.type !== "lost") this.#tell(event, until);
-    // The log may end it before this member's clock does: what it was granted must not be taken for the next one's.
+    // The log may end the session before this member's clock does. The session's grants must not be mistaken for grants
+    // held by the next session.
     if (event.type === "ended" || event.type === "lost") this.#lose(event.session);
   }
 
@@ -400,10 +419,10 @@ export class ServiceHost implements Service {
 
 const revisionIn = ({ replica }: StateOf<CoordinationService>): number => replica.data.revision;
 const snapshotIndex = ({ log }: StateOf<CoordinationService>): number => log.snapshot.index;
-/** Of the snapshot that is being written; 0 if none is. */
+/** Returns the number of characters in the snapshot that is being written, or 0 if there is none. */
 const charsWritten = ({ replica }: StateOf<CoordinationService>): number => replica.saving?.writing.text.length ?? 0;
 
-/** Who waits for something asks for it anew in the next session, if it still wants it. */
+/** Operations that belong to a session. Waiters repeat them in the next session if they are still wanted. */
 const OF_A_SESSION: ReadonlySet<Operation["type"]> = new Set([
   "acquire",
   "withdraw",
@@ -417,7 +436,7 @@ const OF_A_SESSION: ReadonlySet<Operation["type"]> = new Set([
   "say",
 ]);
 
-/** What the session, the log and the replica tell each other. */
+/** The types of events between the session, the log and the replica. */
 const BETWEEN_PARTS: ReadonlySet<string> = new Set([
   "proposed",
   "reading",
@@ -435,14 +454,14 @@ const BETWEEN_PARTS: ReadonlySet<string> = new Set([
   "wanted",
 ]);
 
-/** How long a member that leaves waits at most for its session to end, and for another to lead. */
+/** How long a leaving member waits for its session to end and for another member to lead. */
 const LAST_WORDS_MS = 500;
 const LOOK_EVERY_MS = 2;
 
 type Wrapped = { readonly body: never };
 type Reply = MemberSession["reply"];
 
-/** What is asked of the session, and what becomes of the reply. */
+/** A request to the session, with the handler for its reply. */
 class Asked {
   readonly #read: (reply: Reply) => unknown;
   readonly #answer: (value: unknown) => void;
@@ -475,4 +494,4 @@ class Asked {
 
 const notDone = (result: Refusal) => ({ revision: 0, session: 0, result });
 const refusalIn = (reply: Reply): Refusal =>
-  reply.type === "refused" ? reply : refuse("bad-operation", `an answer to something else came: ${reply.type}`);
+  reply.type === "refused" ? reply : refuse("bad-operation", `unexpected answer: ${reply.type}`);

@@ -1,9 +1,9 @@
-/** What is measured of a snapshot: each step in which something of one is done. */
+/** Checks the measurement of steps that work on a snapshot. */
 import { expect, test } from "vitest";
 import { newCounts } from "../../../runtime/metrics.ts";
 import { ServiceTimes } from "./service-times.ts";
 
-test("a snapshot that is written in several steps is measured in each, and no other step is", () => {
+test("measures each step of a snapshot that takes several, and no other step", () => {
   let now = 0;
   const { log } = newCounts();
   const times = new ServiceTimes({ now: () => now }, log);
@@ -18,6 +18,6 @@ test("a snapshot that is written in several steps is measured in each, and no ot
   step(8_000, 0, 131_072);
   step(16_000, 7, 0);
   step(32_000, 7, 0);
-  step(64_000, 9, 0); // At once.
+  step(64_000, 9, 0); // All in one step.
   expect(log.snapshots).toMatchObject({ count: 4, seconds: 2 + 8 + 16 + 64 });
 });

@@ -1,15 +1,18 @@
-/** How long the replicated service takes for what, and how often it is led by another: what metrics tell of it. */
+/** Measures the replicated service's durations, and counts its leader changes, for metrics. */
 import type { NodeId } from "../../../core/protocol.ts";
 import { type LogCounts, measure } from "../../../runtime/metrics.ts";
 import type { Platform } from "../../../runtime/platform/platform.ts";
 
-/** Of clients whose commands are under way: one that goes elsewhere is never answered here. */
+/**
+ * The maximum number of clients with pending commands. A client that moves to a different member is never answered at
+ * this one.
+ */
 const MAX_CLIENTS = 1_000;
 
 export class ServiceTimes {
   readonly #clock: Pick<Platform["clock"], "now">;
   readonly #counts: LogCounts;
-  /** When the oldest command of each that is not answered was put to the log. */
+  /** For each client, when its oldest pending command was proposed. */
   readonly #proposed = new Map<NodeId, number>();
   #stepBegan = 0;
   #snapshot = 0;
@@ -46,8 +49,9 @@ export class ServiceTimes {
   }
 
   /**
-   * @param snapshot the place in the log up to which the last snapshot stands for it.
-   * @param written how many characters of the next one are written.
+   * Called at the end of each step.
+   * @param snapshot the index of the last entry that the latest snapshot covers
+   * @param written the number of characters of the next snapshot that have been written
    */
   stepEnds(snapshot: number, written: number): void {
     if (snapshot === this.#snapshot && written === this.#written) return;

@@ -1,4 +1,4 @@
-/** What the local sides of shared state may ask of the member's replicated service, and what they are told. */
+/** The replicated service as this process's shared state uses it, and the events that it reports. */
 import type { NodeId } from "../../../core/protocol.ts";
 import type {
   Answer,
@@ -13,78 +13,103 @@ import type { Platform } from "../../../runtime/platform/platform.ts";
 import type { CoordinationError } from "../coordination-error.ts";
 import type { Call, IsWanted } from "./calls.ts";
 
-/** The changes of a map, or who is granted what under a name. */
+/** The kinds of things to follow: the changes of a map, or the grants of a name. */
 export type Topic = "map" | "grants";
 
+/** The replicated service of a member, a client or an engine. */
 export interface Service {
   readonly platform: Pick<Platform, "clock" | "timers" | "random">;
   readonly self: NodeId;
   readonly counts: Pick<Counts, "locks" | "leaderships">;
-  /** How many may wait here for one name. */
+  /** The maximum number of waiters per name in this process. */
   readonly maxWaiters: number;
-  /** This member's session; null while it has none. */
+  /** This member's session. Null if it has none. */
   readonly session: SessionId | null;
-  /** Until when it is certain that nobody else is given what the session holds; null while nothing says so. */
+  /** The time until which no other session can acquire this session's grants. Null if the session is unconfirmed. */
   readonly until: number | null;
-  /** Of the last change that this replica knows; null before it has once been up to date. */
+  /** The revision of the last change that this replica knows. Null until it has been up to date once. */
   readonly revision: number | null;
-  /** Why nothing more is taken, once the member leaves or has failed. */
+  /** Why no more calls are accepted. Null until the member leaves or fails. */
   readonly closed: CoordinationError | null;
-  /** Why what is asked for may not be answered, as a clause; empty where that is not known. */
+  /** Why calls might not be answered, as a clause. Empty if unknown. */
   readonly why: string;
-  /** The error that says so, where there is one. */
+  /** The error behind `why`, if there is one. */
   readonly cause?: Error | undefined;
-  /** @throws UsageError without a `dataDir`; CoordinationError once the member leaves. */
+  /** @throws UsageError if the member has no `dataDir`; CoordinationError once the member leaves */
   use(): void;
-  /** Resolves once this replica has been up to date, with a revision that was current then: before all writes of this member since it was called. */
+  /**
+   * Resolves once this replica has been up to date, with a revision that was current at that time. That revision
+   * precedes all writes that this member has made since the call.
+   */
   current(): Promise<number>;
-  /** Whether it is one of this member's. Of what is told of a session before that began, nothing else says so. */
+  /**
+   * Whether the session belongs to this member. Events that arrive before the session's `began` event can be recognized
+   * only in this way.
+   */
   isOwn(session: SessionId): boolean;
-  /** Whether this run of the member has used it; others of its own are of its earlier lives. */
+  /**
+   * Whether this incarnation of the member has used the session. The member's other sessions belong to earlier
+   * incarnations.
+   */
   isOfThisRun(session: SessionId): boolean;
-  /** Another number each time, over all lives of this member. */
+  /** Returns a number that is unique across all incarnations of this member. */
   number(): number;
   /**
-   * Does it once. Resolves when this replica has applied it. If the session ends before, it is asked for in the next one for as long as
-   * it is wanted. @throws CoordinationError or UsageError where it was refused.
+   * Submits the operation once. Resolves when this replica has applied it. If the session ends first, the operation is
+   * submitted again in the next session, as long as it is wanted.
+   * @throws CoordinationError or UsageError if the operation was refused
    */
   submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>>;
-  /** What a linearizable read finds. What is not wanted any more need not be asked for again. @throws as `submit` does */
+  /**
+   * Performs a linearizable read. An abandoned query is not repeated.
+   * @throws the same errors as `submit`
+   */
   query<Q extends Query>(query: Q, isWanted?: IsWanted): Promise<Found<Q>>;
-  /** The same within the caller's time, with errors in the caller's words. */
+  /** Runs requests within the caller's timeout. Their errors name the call. */
   call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T>;
-  /** What happens there is told, until what is returned is called. Members are told everything, but changes of maps only while one is followed. */
+  /**
+   * Starts reporting events for the given name. Members report all events anyway, except map changes, which are
+   * reported only while the map is followed.
+   * @returns a function that stops this
+   */
   follow(topic: Topic, name: string): () => void;
-  /** Calls back with all that this replica applies, in order, until what is returned is called. */
+  /**
+   * Calls the listener with all events that this replica applies, in order.
+   * @returns a function that removes the listener
+   */
   listen(listener: Listener): () => void;
 }
 
-/** `until`: up to when it is certain, on the platform's clock. */
+/** A listener for events. `until` is when the confirmation expires, according to the platform's clock. */
 export type Listener = (event: Told, until: number | null) => void;
 
 export type Told =
   | ServiceEvent
-  /** This member's session: what it is granted counts from the first `confirmed` on, for as long as that says. */
+  /**
+   * This member's session has begun or was confirmed. Its grants are valid from the first `confirmed` event until the
+   * confirmation expires.
+   */
   | { readonly type: "began" | "confirmed"; readonly session: SessionId }
-  /** Others may be granted what it held from now on. */
+  /** This member's session was lost. Other sessions can acquire its grants from now on. */
   | { readonly type: "lost"; readonly session: SessionId; readonly why?: string | undefined }
-  /** Who leads the log. */
+  /** The log has a new leader, or none. */
   | { readonly type: "led"; readonly leader: NodeId | null; readonly term: number }
-  /** This replica was given a snapshot: what happened before it is told by nothing but the state. */
+  /** This replica installed a snapshot. Earlier events are missing, and their effects are visible only in the state. */
   | { readonly type: "restored"; readonly revision: number }
-  /** The engine was restored to an earlier state, such as from a backup: changes that were told may have been undone. */
+  /** The engine was restored to an earlier state, for example from a backup. Reported changes may have been undone. */
   | { readonly type: "rolled-back" }
-  /** The member leaves, or has failed. */
+  /** The member is leaving or has failed. */
   | { readonly type: "closed"; readonly reason: CoordinationError };
 
-/** At which it was done: the revision of what it has changed. */
+/** A completed operation, with the revision of its changes. */
 export interface Done<O> {
   readonly revision: number;
-  /** In which it was done. */
+  /** The session that submitted the operation. */
   readonly session: SessionId;
   readonly result: Extract<Result, { type: ResultTypes[TypeOf<O> & keyof ResultTypes] }>;
 }
 
+/** The answer to a query, with the revision at which it is true. */
 export interface Found<Q> {
   readonly revision: number;
   readonly answer: Extract<Answer, { type: AnswerTypes[TypeOf<Q> & keyof AnswerTypes] }>;

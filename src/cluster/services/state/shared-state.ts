@@ -1,4 +1,4 @@
-/** All that members share by name, on the replicated service of this member. */
+/** Everything that members share by name, built on this member's replicated service. */
 import { EnvironmentError, UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { Election, ElectionOptions, InstanceStatus, LeaderChange, MemberEvent, Mutex } from "../api.ts";
@@ -48,15 +48,16 @@ export interface SharedStateOptions extends ServiceHostOptions {
   readonly maxInstances: number;
   readonly timing: Timing;
   readonly links: ChannelLinks;
-  /** Members that are suspected just now. */
+  /** Returns the members that are currently suspected. */
   suspected(): readonly NodeId[];
-  /** Commands wait here for a machine to be defined. */
+  /** Called when commands are waiting for their state machine to be defined. */
   onUndefined(machine: string, bytes: number, maxBytes: number): void;
-  /** Other members use the channel with another setting. */
+  /** Called when other members use the channel with different options. */
   onRefused(channel: string, why: string): void;
   publish(event: MemberEvent): void;
 }
 
+/** The shared objects in this process, by name. */
 export class SharedState implements StateApi {
   readonly #options: SharedStateOptions;
   readonly #machines: Machines;
@@ -68,7 +69,7 @@ export class SharedState implements StateApi {
   readonly #elections = new Map<string, LogElection>();
   readonly #channels = new Map<string, GroupChannel>();
 
-  /** @param machines that the replicas look up. */
+  /** @param machines the definitions that the replicas look up */
   constructor(options: SharedStateOptions, machines: Machines) {
     this.#options = options;
     this.#machines = machines;
@@ -103,7 +104,7 @@ export class SharedState implements StateApi {
     return new SharedMutex(this.#used(name), this.#grants);
   }
 
-  /** @throws UsageError as `map` does, and for metadata that cannot be sent. */
+  /** @throws UsageError in the same cases as `map`, and if the metadata is not valid JSON data */
   election<M>(name: string, options: ElectionOptions<M> = {}): Election<M> {
     requireOptions("election", options, electionRules);
     this.#used(name);
@@ -114,12 +115,12 @@ export class SharedState implements StateApi {
     return new ElectionHandle(open, find, () => this.#election(name).announce(note)) as Election as Election<M>;
   }
 
-  /** @throws UsageError as `map` does, and for what a log does not give. */
+  /** @throws UsageError in the same cases as `map`, and if a channel on the log cannot provide the order */
   channel<T>(name: string, { order, transport = "tcp" }: ChannelOptions): Channel<T> {
     if (transport === "log" && order !== "total" && order !== "causal-total")
       throw new UsageError(
         "bad-option",
-        `expected order "total" or "causal-total" of a channel on the log, got ${JSON.stringify(order)}: the log has one order for all`,
+        `expected order "total" or "causal-total" for a channel on the log, got ${JSON.stringify(order)}: the log delivers messages to all members in the same order`,
       );
     const known = this.#channels.get(this.#used(name));
     if (known === undefined) return this.#openChannel(name, { order, transport }).local.use<T>();
@@ -131,7 +132,7 @@ export class SharedState implements StateApi {
       if (used !== wanted)
         throw new UsageError(
           "other-setting",
-          unexpected(`the ${option} of the channel "${name}"`, `"${used}", as it is in use here`, wanted),
+          unexpected(`the ${option} of the channel "${name}"`, `"${used}", which is in use here`, wanted),
         );
     return known.local.use<T>();
   }
@@ -160,7 +161,7 @@ export class SharedState implements StateApi {
     return channel;
   }
 
-  /** @returns false of what is for no channel that is open here and takes what comes that way */
+  /** @returns false if no open channel accepts the message over this transport */
   receive(from: NodeId, envelope: ChannelEnvelope, over: Transport): boolean {
     return this.#channels.get(envelope.name)?.receive(from, envelope, over) ?? false;
   }
@@ -169,7 +170,7 @@ export class SharedState implements StateApi {
     for (const channel of this.channels) channel.noteSuspicion(node, isSuspected);
   }
 
-  /** Elections and channels that are open here, and locks that this process waits for or holds. */
+  /** The elections and channels that are open in this process, and the locks that this process holds or waits for. */
   get inUse(): readonly InstanceStatus[] {
     const locks = [...this.waits.locks].map(([name, use]) => {
       const role = use.isHeld ? "held" : "wanted";
@@ -178,12 +179,10 @@ export class SharedState implements StateApi {
     return [...[...this.elections, ...this.channels].map(({ status }) => status), ...locks];
   }
 
-  /** Those that are open here. */
   get elections(): readonly LogElection[] {
     return [...this.#elections.values()];
   }
 
-  /** The same. */
   get channels(): readonly GroupChannel[] {
     return [...this.#channels.values()];
   }
@@ -199,7 +198,7 @@ export class SharedState implements StateApi {
     return election;
   }
 
-  /** Where there is no room, what is not in use makes room. */
+  /** Closes unused objects if the limit has been reached. */
   #makeRoom(open: Map<string, LogElection | GroupChannel>, what: string): void {
     const { maxInstances } = this.#options;
     if (open.size < maxInstances) return;
@@ -211,11 +210,14 @@ export class SharedState implements StateApi {
     if (open.size >= maxInstances)
       throw new EnvironmentError(
         "too-many-instances",
-        `this member has ${maxInstances} ${what} in use, and takes no more: raise limits.maxInstances or use fewer names at a time`,
+        `this member has ${maxInstances} ${what} in use, which is the maximum: raise limits.maxInstances or use fewer names at a time`,
       );
   }
 
-  /** What is held is given back, and another leads the log where this member does: the others need not wait for either. */
+  /**
+   * Releases everything that this member holds, and transfers leadership of the log, so that other members need not
+   * wait for either.
+   */
   async leave(reason: CoordinationError, peers: readonly NodeId[]): Promise<void> {
     this.host.close(reason);
     await this.host.depart(peers);
@@ -255,7 +257,10 @@ export class SharedState implements StateApi {
     return { leader, term, session, revision, waiting };
   }
 
-  /** @throws UsageError for a name that cannot be. After the member has ended, the calls reject. */
+  /**
+   * @throws UsageError if the name is invalid. After the member has ended, this method does not throw, but the calls
+   *   reject
+   */
   #used(name: string): string {
     return requireName(name);
   }

@@ -1,4 +1,4 @@
-/** The calls of a member that are on its shared state, and where others make them. */
+/** A member's calls on its shared state, and the servers that make such calls for clients. */
 import { Doors } from "./doors.ts";
 import type { SharedState } from "./shared-state.ts";
 import type {
@@ -17,6 +17,7 @@ import type {
   Transaction,
 } from "./state-api.ts";
 
+/** The base class for members that share state. */
 export abstract class Sharing implements StateApi {
   abstract readonly state: SharedState;
   readonly doors = new Doors();

@@ -1,7 +1,8 @@
 /**
- * Transactions: what is read is noted with its revision, what is written is kept until the end. Then all of it is one command: if
- * nothing that was read has changed, all is written; otherwise the work is done anew. So it is where the work throws: what it read
- * key by key may be of several moments, and what it made of that is nobody's error.
+ * Transactions. Reads are recorded with their revisions, and writes are buffered until the end. Everything is then
+ * submitted as one command. If nothing that was read has changed, the writes are applied. Otherwise, the work runs
+ * again. It also runs again if it throws after inconsistent reads. Keys are read one by one, so the values read may
+ * never have existed at the same time.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { Comparison, Operation, Step } from "../../../protocols/service/coordination-service/operations.ts";
@@ -20,6 +21,7 @@ const WHAT = "the transaction";
 type StepOptions = Pick<PutOptions, "leased">;
 const putRules: Rules<StepOptions> = { leased: flag };
 
+/** Runs `work` until its reads were consistent, and commits its writes. */
 export async function transact<R>(
   service: Service,
   work: (transaction: Transaction) => R | Promise<R>,
@@ -27,7 +29,7 @@ export async function transact<R>(
 ): Promise<R> {
   requireOptions("transaction", options, callRules);
   requireRule("the work of transaction()", work, workRule);
-  return retried(service, { what: WHAT, read: "what it had read", options }, async (within) => {
+  return retried(service, { what: WHAT, read: "a key that it had read", options }, async (within) => {
     const attempt = new Attempt(service, within);
     let value: R;
     try {
@@ -40,13 +42,13 @@ export async function transact<R>(
   });
 }
 
-/** What stands under a key as the transaction sees it: as it was read, or as it has been written since. */
+/** The value of a key in the transaction, as read, or as written since. */
 interface Touched {
   readonly map: string;
   readonly key: string;
-  /** At which it was read, 0 if nothing stood there; null: it was not. */
+  /** The revision at which the key was read, or 0 if the key was absent. Null if it was not read. */
   revision: number | null;
-  /** Null: nothing. */
+  /** The value's text. Null if the key is absent. */
   text: string | null;
   isLeased: boolean;
   isWritten: boolean;
@@ -56,7 +58,7 @@ class Attempt implements Transaction {
   readonly #service: Service;
   readonly #within: Try;
   readonly #touched = new Map<string, Touched>();
-  /** A read that was not answered. */
+  /** The error from a failed read. */
   #failure: unknown = null;
   #isOver = false;
 
@@ -80,10 +82,10 @@ class Attempt implements Transaction {
     this.#write(nameOf(map), key, null, false);
   }
 
-  /** @returns whether nothing that was read had changed. */
+  /** @returns false if a value that was read has changed. In this case, nothing is written */
   async commit(): Promise<boolean> {
     this.#isOver = true;
-    this.#requireSize(); // Who caught what the first key too many has thrown is told here.
+    this.#requireSize(); // The work may have caught the error for the first key beyond the limit.
     if (this.#touched.size === 0) return true;
     const steps = [...this.#touched.values()].flatMap((touched) => (touched.isWritten ? [stepOf(touched)] : []));
     if (steps.length === 0) return this.#ifUnchanged([]);
@@ -91,8 +93,8 @@ class Attempt implements Transaction {
   }
 
   /**
-   * The work has thrown: whether what it had read stood there at one moment, as a single key always does.
-   * @throws CoordinationError where that cannot be known, with the error of the work as its cause.
+   * Determines whether the reads were consistent after the work has thrown. A single read always is.
+   * @throws CoordinationError if this cannot be determined, with the work's error as its cause
    */
   async hasReadOneMoment(error: unknown): Promise<boolean> {
     this.#isOver = true;
@@ -131,7 +133,7 @@ class Attempt implements Transaction {
     if (known !== undefined) return known;
     const entry = await this.#stored(map, key);
     this.#requireOpen();
-    const meanwhile = this.#known(map, key); // It may have been written while it was read.
+    const meanwhile = this.#known(map, key); // The key may have been written during the read.
     if (meanwhile !== undefined) return meanwhile;
     const { revision = 0, value = null } = entry ?? {};
     const touched = { map, key, revision, text: value, isLeased: false, isWritten: false };
@@ -178,15 +180,15 @@ class Attempt implements Transaction {
 
   #requireOpen(): void {
     if (!this.#isOver && this.#within.isWanted()) return;
-    throw new UsageError("transaction-over", "expected a transaction to be used while its work runs, and it has ended");
+    throw new UsageError("transaction-over", "expected a transaction to be used only until its function returns");
   }
 }
 
 const stepOf = ({ map, key, text, isLeased }: Touched): Step =>
   text === null ? { type: "delete", map, key } : { type: "put", map, key, value: text, isLeased };
 
-/** @throws UsageError for what is no map of a member. */
+/** @throws UsageError if the value is not one of a member's maps */
 function nameOf(map: unknown): string {
   if (map instanceof LocalMap) return map.name;
-  throw new UsageError("bad-option", unexpected("the map of a transaction", "one of member.map()", map));
+  throw new UsageError("bad-option", unexpected("the map in a transaction", "a result of member.map()", map));
 }

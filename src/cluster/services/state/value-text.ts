@@ -1,11 +1,14 @@
-/** Values of shared state as the log carries them: JSON, or bytes in base64 behind a letter with which no JSON begins. */
+/**
+ * Converts values of shared state to the texts stored in the log: JSON, or bytes as base64 after a letter that never
+ * begins JSON.
+ */
 import { EnvironmentError, UsageError, unexpected } from "../../../core/errors.ts";
 import { jsonOf, plainJsonOf } from "../channel-text.ts";
 import { fitsBytes, utf8Bytes } from "../utf8-bytes.ts";
 
 const BYTES = "b";
 
-/** @throws UsageError `bad-value` for what is neither JSON data nor bytes, `too-large`. */
+/** @throws UsageError `bad-value` if the value is neither JSON data nor bytes, `too-large` */
 export function textOf(value: unknown, what: string, maxBytes: number): string {
   const plain = plainJsonOf(value);
   if (plain !== null) return withinBounds(plain, what, maxBytes);
@@ -18,7 +21,7 @@ export function textOf(value: unknown, what: string, maxBytes: number): string {
   }
 }
 
-/** @throws EnvironmentError for what no member or client of ours has written. */
+/** @throws EnvironmentError if another program wrote the text and it is invalid */
 export function parsedValue(text: string): unknown {
   try {
     if (!text.startsWith(BYTES)) return JSON.parse(text);
@@ -26,20 +29,20 @@ export function parsedValue(text: string): unknown {
   } catch (error) {
     throw new EnvironmentError(
       "bad-value",
-      unexpected("a value that another program has written", "JSON, or bytes in base64", text.slice(0, 40)),
+      unexpected("a value written by another program", "JSON, or bytes in base64", text.slice(0, 40)),
       { cause: error },
     );
   }
 }
 
-/** Without `Buffer`, as in browsers. */
+/** Encodes bytes without `Buffer`, which browsers lack. */
 function base64Of(bytes: Uint8Array): string {
   let units = "";
   for (let at = 0; at < bytes.length; at += AT_ONCE) units += String.fromCharCode(...bytes.subarray(at, at + AT_ONCE));
   return btoa(units);
 }
 
-/** Arguments of one call. */
+/** The maximum number of arguments per function call. */
 const AT_ONCE = 4_096;
 
 /** @throws UsageError `too-large` */
@@ -47,6 +50,6 @@ export function withinBounds(text: string, what: string, maxBytes: number): stri
   if (fitsBytes(text, maxBytes)) return text;
   throw new UsageError(
     "too-large",
-    `expected ${what} to take at most ${maxBytes} bytes, got ${utf8Bytes(text)}: keep it elsewhere, and share where it is to be found`,
+    `expected ${what} to be at most ${maxBytes} bytes, got ${utf8Bytes(text)}: store it elsewhere, and share a reference to it`,
   );
 }

@@ -1,4 +1,4 @@
-/** Who waits here for something of the log: how many, and until when. */
+/** Keeps track of calls that wait for something in the log, and ends their waits. */
 import { MAX_WAIT_MS } from "../../../runtime/longest-wait.ts";
 import type { AcquireOptions } from "../api.ts";
 import { CoordinationError } from "../coordination-error.ts";
@@ -7,6 +7,7 @@ import type { Service } from "./service.ts";
 
 type WaitedFor = Pick<Service, "use" | "closed" | "why" | "cause" | "maxWaiters" | "platform" | "counts">;
 
+/** The waiting calls, by name. The number of calls per name is limited. */
 export class Waiters {
   readonly #service: WaitedFor;
   readonly #byName = new Map<string, number>();
@@ -19,7 +20,10 @@ export class Waiters {
     return [...this.#byName.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** @throws CoordinationError where nothing is waited for: too many do, the caller has given up already, or the service is closed. */
+  /**
+   * @throws CoordinationError if the call cannot wait, because there are too many waiters, its signal is aborted, or
+   *   the service is closed
+   */
   requireRoom(name: string, what: string, signal: AbortSignal | undefined): void {
     const { maxWaiters, closed } = this.#service;
     if (closed !== null)
@@ -30,13 +34,14 @@ export class Waiters {
     throw new CoordinationError(
       "too-many-waiters",
       "never-acquired",
-      `${maxWaiters} wait for ${what} here, and no more may`,
+      `${maxWaiters} calls from this process are already waiting for ${what}, which is the maximum`,
     );
   }
 
   /**
-   * One more waits, until what is returned is called.
-   * @param giveUp called if the caller's time is over or its signal aborted before, with what it is told if it was not given anything.
+   * Adds a waiter.
+   * @param giveUp called if the call times out or its signal is aborted, with the error to throw if nothing was granted
+   * @returns a function that removes the waiter
    */
   enter(
     name: string,

@@ -1,4 +1,7 @@
-/** Callers that wait for a lock: what becomes of a grant that is lost before its caller has it. A test plays the service. */
+/**
+ * Checks callers that wait for a lock, and grants that are lost before their caller receives them. The test plays the
+ * service.
+ */
 import { expect, test } from "vitest";
 import { newCounts } from "../../../runtime/metrics.ts";
 import { realPlatform } from "../../../runtime/platform/real.ts";
@@ -24,7 +27,7 @@ class PlayedService {
   readonly #outcomes: Outcome[];
   #number = 0;
 
-  /** @param outcomes of what is asked for first, if it is not a queue in which callers wait. */
+  /** @param outcomes the outcomes of the first requests, if they do not wait in a queue */
   constructor(...outcomes: Outcome[]) {
     this.#outcomes = outcomes;
   }
@@ -76,7 +79,7 @@ function locks(service: PlayedService): (name: string) => SharedMutex {
 const soon = (): number => performance.now() + 60_000;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("callers whose session is lost between their grants and the hand-over wait on in the next session", async () => {
+test("callers whose session is lost between grant and hand-over wait again in the next session", async () => {
   const service = new PlayedService();
   const mutex = locks(service);
   const names = Array.from({ length: 1_000 }, (_, at) => `lock-${at}`);
@@ -84,7 +87,7 @@ test("callers whose session is lost between their grants and the hand-over wait 
   await turn();
   for (const [at, name] of names.entries()) service.grant(at + 1, `mutex/${name}`);
   service.confirm(soon());
-  service.lose(); // Before any caller has run.
+  service.lose(); // Before any caller has continued.
   await turn();
   for (const [at, name] of names.entries()) service.grant(at + 1_001, `mutex/${name}`);
   service.confirm(soon());
@@ -93,14 +96,14 @@ test("callers whose session is lost between their grants and the hand-over wait 
   expect(grants[0]).toMatchObject({ token: 10_010 });
 });
 
-test("a grant that has run out at its hand-over is given back, and its caller waits on", async () => {
+test("a grant that has expired at its hand-over is released, and its caller waits again", async () => {
   const service = new PlayedService();
   const waiting = locks(service)("report").acquire();
   await turn();
   service.grant(1, "mutex/report");
   const until = performance.now() + 1;
   service.confirm(until);
-  while (performance.now() < until); // The process is busy with others' grants.
+  while (performance.now() < until); // The process is busy with other grants.
   await turn();
   expect(service.asked).toEqual(["acquire 1", "withdraw 1", "acquire 2"]);
   service.grant(2, "mutex/report");
@@ -108,7 +111,7 @@ test("a grant that has run out at its hand-over is given back, and its caller wa
   expect(await waiting).toMatchObject({ token: 20, isHeld: true });
 });
 
-test("a caller that gives up at the hand-over of a grant gives it back", async () => {
+test("a caller that gives up at the hand-over of a grant releases it", async () => {
   const service = new PlayedService();
   const abort = new AbortController();
   const waiting = locks(service)("report").acquire({ signal: abort.signal });
@@ -128,7 +131,7 @@ test("a caller whose member leaves at the hand-over of a grant gets the reason",
   await expect(waiting).rejects.toMatchObject({ code: "member-left", phase: "never-acquired" });
 });
 
-test("a request with an unknown outcome is taken back and made again", async () => {
+test("a request with an unknown outcome is withdrawn and made again", async () => {
   const service = new PlayedService({ error: new CoordinationError("outcome-unknown", "uncertain", "unknown") });
   const waiting = locks(service)("report").acquire();
   await expect.poll(() => service.asked).toEqual(["acquire 1", "withdraw 1", "acquire 2"]);

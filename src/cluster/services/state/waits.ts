@@ -1,7 +1,7 @@
 /**
- * What this process waits for and holds of the service: locks and permits, items of queues. Each call is a request of its own in
- * the one queue of its name, so callers of all members are served first come, first served. What it is given is certain from
- * the first confirmation of the session's lease on, and for as long as that says.
+ * This process's waits and grants for locks, permits and queue items. Each call is a separate request in the queue
+ * under its name, so callers at all members are served in FIFO order. A grant is valid from the first confirmation of
+ * the session's lease until the confirmation expires.
  */
 import type { Operation, WaitId } from "../../../protocols/service/coordination-service/operations.ts";
 import { measure } from "../../../runtime/metrics.ts";
@@ -13,42 +13,46 @@ import { ASK_AGAIN_MS, inWordsOf, isOutcomeUnknown, isPassing } from "./refusals
 import type { Service, Told } from "./service.ts";
 import type { Waiters } from "./waiters.ts";
 
-/** Where somebody waits, and how it is asked for. */
+/** A name to wait for, with the operations that request and release it. */
 export interface Place<H extends OwnTenure> {
-  /** In the log: kinds have names of their own. */
+  /** The name in the log. Each kind of object has its own names. */
   readonly name: string;
-  /** In an error's words, such as `the lock "invoice-42"`. */
+  /** The name in error messages, such as `the lock "invoice-42"`. */
   readonly what: string;
-  /** The same request asks the same again. */
+  /** Returns the request. Repeating it with the same `wait` does not create a second request. */
   ask(wait: WaitId): Operation;
-  /** Gives up waiting, or gives back what it was given meanwhile. */
+  /** Returns the operation that withdraws the request, or releases a grant made in the meantime. */
   giveUp(wait: WaitId): Operation;
-  /** What is held from now on. @param giveBack to be called once when it has ended. */
+  /**
+   * Creates the held object.
+   * @param giveBack called once when the grant has ended
+   */
   hold(token: number, value: string, giveBack: () => void): H;
 }
 
-/** What somebody was given. */
+/** A grant, with the held object. */
 export interface Given<H> {
   readonly token: number;
   readonly held: H;
 }
 
-/** One call, from its first word to the end of what it was given. */
+/** One call, from its start until its grant ends. */
 interface Wanted {
   readonly place: Place<OwnTenure>;
-  /** Another one in each session. */
+  /** The number of the request, which is different in each session. */
   wait: WaitId;
   given: Given<OwnTenure> | null;
-  /** Null once nobody waits any more. */
+  /** The waiting caller. Null once it is no longer waiting. */
   waiter: { granted(given: Given<OwnTenure>): void; refused(error: CoordinationError): void } | null;
 }
 
-/** How a lock stands here. */
+/** The state of a lock in this process. */
 type Use = Pick<InstanceStatus, "token" | "isHeld" | "waiting">;
 
 const MUTEX = "mutex/";
 const ofElection = (name: string): boolean => name.startsWith("election/");
 
+/** This process's grants, and its calls that are waiting for one. */
 export class Waits {
   readonly #service: Service;
   readonly #wanted = new Map<WaitId, Wanted>();
@@ -60,18 +64,18 @@ export class Waits {
     service.listen((event, until) => this.#hear(event, until));
   }
 
-  /** How much is held here. */
+  /** The number of grants held in this process. */
   get held(): number {
     return [...this.#wanted.values()].filter(({ given }) => given?.held.isHeld === true).length;
   }
 
-  /** Whether anything of that name is waited for or held here. */
+  /** Whether this process holds the given name or waits for it. */
   uses(name: string): boolean {
     for (const { place } of this.#wanted.values()) if (place.name === name) return true;
     return false;
   }
 
-  /** Locks that are waited for or held here, by name. */
+  /** The locks that this process holds or waits for, by name. */
   get locks(): ReadonlyMap<string, Use> {
     const locks = new Map<string, Use>();
     for (const { place, given, waiter } of this.#wanted.values()) {
@@ -90,7 +94,7 @@ export class Waits {
     return (await this.#waitAt(place, options)) as Given<H>;
   }
 
-  /** It has ended in another way than by being given back. */
+  /** Called when a grant has ended without being released. */
   forget(held: OwnTenure): void {
     for (const [wait, { given }] of this.#wanted) if (given?.held === held) this.#wanted.delete(wait);
   }
@@ -105,7 +109,8 @@ export class Waits {
         left();
         wanted.waiter = null;
       };
-      // The caller runs after this turn, which may be long or end the session. Until then it counts as waiting.
+      // The caller continues after this turn, which may be long or end the session. Until then, the call counts as
+      // waiting.
       const look = (given: Given<OwnTenure>): void => {
         if (wanted.waiter === null || wanted.given !== given) return;
         if (!given.held.isHeld) return this.#askAnew(wanted);
@@ -145,7 +150,7 @@ export class Waits {
     const isWanted = (): boolean => this.#wanted.get(wait) === wanted;
     this.#service.submit(place.ask(wait), isWanted).then(
       ({ result }) => {
-        if (wanted.wait !== wait) return this.#insist(place.giveUp(wait)); // Its session was lost meanwhile: it was asked for anew.
+        if (wanted.wait !== wait) return this.#insist(place.giveUp(wait)); // It was requested again in a new session.
         if (result.type === "granted") this.#give(wait, result.token, "");
         else if (result.type === "item") this.#give(wait, result.token, result.value);
       },
@@ -176,7 +181,8 @@ export class Waits {
     if (event.type === "granted") {
       if (ofElection(event.name)) return;
       if (this.#wanted.has(event.wait)) this.#give(event.wait, event.token, "");
-      else if (isOfThisRun) this.#insist({ type: "withdraw", name: event.name, wait: event.wait }); // Nobody waits for it any more.
+      // The grant is no longer wanted.
+      else if (isOfThisRun) this.#insist({ type: "withdraw", name: event.name, wait: event.wait });
     } else if (event.type === "item") {
       if (this.#wanted.has(event.wait)) this.#give(event.wait, event.token, event.value);
       else if (isOfThisRun) this.#insist({ type: "stopTaking", name: event.name, wait: event.wait });
@@ -186,11 +192,12 @@ export class Waits {
 
   #give(wait: WaitId, token: number, value: string): void {
     const wanted = this.#wanted.get(wait);
-    if (wanted === undefined || wanted.given !== null) return; // It was withdrawn, or is had already.
+    if (wanted === undefined || wanted.given !== null) return; // The request was withdrawn or has already been granted.
     const held = wanted.place.hold(token, value, () => this.#giveBack(wanted, wait));
     wanted.given = { token, held };
     const { until, platform } = this.#service;
-    if (until !== null && until > platform.clock.now()) this.#handOver(wanted, until); // Otherwise it waits for a confirmation.
+    // Without a valid confirmation, the grant is handed over at the next confirmation.
+    if (until !== null && until > platform.clock.now()) this.#handOver(wanted, until);
   }
 
   #confirm(until: number | null): void {
@@ -202,22 +209,29 @@ export class Waits {
     if (given === null) return;
     given.held.confirm(until);
     if (given.held.isHeld) return waiter?.granted(given);
-    if (waiter !== null) this.#askAnew(wanted); // It ran out while this process was paused.
+    if (waiter !== null) this.#askAnew(wanted); // The grant expired while this process was paused.
   }
 
-  /** The session is over, and with it all that it held and waited for. Who still waits does so in the next one, behind all others. */
+  /**
+   * Handles the end of the session, which ends all its grants and requests. Calls that are still waiting make a new
+   * request in the next session, behind all other callers.
+   */
   #lose(why: string | undefined): void {
     for (const [wait, wanted] of [...this.#wanted]) {
       this.#wanted.delete(wait);
       const { given, waiter, place } = wanted;
       wanted.given = null;
-      if (waiter !== null) this.#insist(place.giveUp(wait)); // What has not been put to the log yet is put to it in the next session.
+      // Requests that have not been sent go to the log in the next session.
+      if (waiter !== null) this.#insist(place.giveUp(wait));
       given?.held.lose(why);
       if (waiter !== null) this.#ask(wanted);
     }
   }
 
-  /** Where a snapshot took the place of the log, nothing told what was given meanwhile. What is asked for already is answered as it stands. */
+  /**
+   * Repeats all requests after a snapshot replaced part of the log, since grants may have been missed. The answer to a
+   * repeated request reports its current state.
+   */
   #askAgain(): void {
     for (const wanted of this.#wanted.values()) if (wanted.given === null) this.#submit(wanted);
   }

@@ -1,4 +1,7 @@
-/** Watches told by hand: of their end, of changes still to come, of many unread, and whose connection moves, or whose replica is given a snapshot, between any two changes. */
+/**
+ * Checks watches on a scripted service: their end, future start revisions, many unread changes, and changes of
+ * connection or snapshots between any two changes.
+ */
 import { expect, test } from "vitest";
 import type { Change } from "../../../protocols/service/coordination-service/operations.ts";
 import { realPlatform } from "../../../runtime/platform/real.ts";
@@ -9,7 +12,7 @@ import { Watch, type Watched } from "./watch.ts";
 
 const put = (revision: number, key: string): Change => ({ revision, key, value: `"${key}${revision}"` }) as Change;
 
-/** A service that holds these changes, of which it tells when the test wishes. */
+/** Creates a service that reports these changes on request of the test. */
 function serviceOf(changes: readonly Change[]) {
   const listeners: Listener[] = [];
   let known = 0;
@@ -44,17 +47,17 @@ function serviceOf(changes: readonly Change[]) {
     get queries() {
       return queries;
     },
-    /** Nobody answers any more. */
+    /** Makes the service stop answering. */
     silence(): void {
       answers = false;
     },
-    /** So many questions are refused for the moment. */
+    /** Temporarily refuses this many queries. */
     overload(count: number): void {
       refusals = count;
     },
     close: (code: CoordinationCode): void =>
       say({ type: "closed", reason: new CoordinationError(code, "lost", "it is over") }),
-    /** All up to that one have happened. */
+    /** Makes the first `count` changes happen. */
     happen(count: number): void {
       known = count;
     },
@@ -85,12 +88,12 @@ test.each([true, false])(
     happen(1);
     const watch = watchOf(service);
     expect((await watch.next()).value).toBe("a1");
-    const second = watch.next(); // From here on it is told.
+    const second = watch.next(); // The watch is live from here on.
     await turn();
     happen(4);
     tell(1);
     if (isReadBefore) expect((await second).value).toBe("a2");
-    restore(); // The other two were said on the connection before.
+    restore(); // The other two were sent on the earlier connection.
     const seen = [(await second).value, (await watch.next()).value, (await watch.next()).value];
     expect(seen).toEqual(["a2", "b2", "c2"]);
     const last = watch.next();
@@ -101,7 +104,7 @@ test.each([true, false])(
   },
 );
 
-test("a watch behind a revision that is still to come is told of nothing before", async () => {
+test("a watch after a future revision reports nothing before it", async () => {
   const changes = [1, 2, 3, 4].map((revision) => put(revision, "a"));
   const { service, happen, tell } = serviceOf(changes);
   happen(1);
@@ -120,7 +123,7 @@ const ways: readonly (readonly [string, (it: ReturnType<typeof serviceOf>, watch
   ["the member leaves", ({ close }) => close("member-left")],
 ];
 
-test.each(ways)("a watch that is asking, and not answered, ends when %s", async (_way, end) => {
+test.each(ways)("a watch with an unanswered query ends when %s", async (_way, end) => {
   const it = serviceOf([put(1, "a")]);
   it.silence();
   const ending = new AbortController();
@@ -133,17 +136,20 @@ test.each(ways)("a watch that is asking, and not answered, ends when %s", async 
   expect(await watch.next()).toEqual({ done: true, value: undefined });
 });
 
-test.each(["asking", "told"])("a watch that is %s when its member fails throws why, and nothing else", async (how) => {
-  const it = serviceOf([put(1, "a")]);
-  if (how === "asking") it.silence();
-  const watch = watchOf(it.service);
-  const next = watch.next();
-  await turn();
-  it.close("member-failed");
-  await expect(next).rejects.toMatchObject({ code: "member-failed", phase: "never-sent" });
-});
+test.each(["asking", "told"])(
+  "a watch that is %s when its member fails throws the reason, and nothing else",
+  async (how) => {
+    const it = serviceOf([put(1, "a")]);
+    if (how === "asking") it.silence();
+    const watch = watchOf(it.service);
+    const next = watch.next();
+    await turn();
+    it.close("member-failed");
+    await expect(next).rejects.toMatchObject({ code: "member-failed", phase: "never-sent" });
+  },
+);
 
-test("what waits for a slow watch is bounded by its length, and what it was not told is asked for", async () => {
+test("the backlog of a slow watch is bounded by its length, and later changes are read", async () => {
   const long = "x".repeat(limits.backlogChars / 4);
   const changes = Array.from({ length: 12 }, (_, at) => ({ ...put(at + 1, "a"), value: long }));
   const it = serviceOf(changes);
@@ -162,7 +168,7 @@ test("what waits for a slow watch is bounded by its length, and what it was not 
   expect(it.queries).toBe(2);
 });
 
-test("long changes that a slow watch does not want do not fill what waits for it", async () => {
+test("long changes that a slow watch does not want do not fill its backlog", async () => {
   const changes = Array.from({ length: 12 }, (_, at) => put(at + 1, at % 2 === 0 ? "a" : "b"));
   for (const change of changes) if (change.key === "b") change.value = "x".repeat(limits.backlogChars / 2);
   const it = serviceOf(changes);
@@ -176,7 +182,7 @@ test("long changes that a slow watch does not want do not fill what waits for it
   expect(it.queries).toBe(1);
 });
 
-test("a slow watch that is full between two changes of one revision loses none and repeats none", async () => {
+test("a slow watch whose backlog fills between two changes of one revision loses none and repeats none", async () => {
   const long = "x".repeat(limits.backlogChars / 2);
   const changes = ["a", "b", "c", "d"].map((key) => ({ ...put(1, key), value: long }));
   const it = serviceOf(changes);
@@ -191,7 +197,7 @@ test("a slow watch that is full between two changes of one revision loses none a
   expect(seen.map(({ value }) => value as string)).toEqual(["b1", "c1", "d1"]);
 });
 
-test("a watch that is refused because too much is under way asks again, and loses and repeats none", async () => {
+test("a watch refused under overload is retried, and loses and repeats no changes", async () => {
   const it = serviceOf([put(1, "a"), put(2, "a"), put(3, "a")]);
   it.happen(1);
   const watch = watchOf(it.service);
@@ -207,7 +213,7 @@ test("a watch that is refused because too much is under way asks again, and lose
   expect((await watch.next()).value).toBe("a3");
 });
 
-test("a watch that is refused for the moment, and whose signal is aborted, asks no more", async () => {
+test("a watch refused temporarily, whose signal is aborted, is not retried", async () => {
   const it = serviceOf([put(1, "a")]);
   it.overload(Number.POSITIVE_INFINITY);
   const ending = new AbortController();
@@ -218,7 +224,7 @@ test("a watch that is refused for the moment, and whose signal is aborted, asks 
   expect(it.queries).toBe(1);
 });
 
-test("a watch whose signal is aborted tells nothing of what waits", async () => {
+test("a watch whose signal is aborted reports no waiting changes", async () => {
   const it = serviceOf([put(1, "a"), put(2, "a")]);
   it.happen(2);
   const ending = new AbortController();
@@ -228,7 +234,7 @@ test("a watch whose signal is aborted tells nothing of what waits", async () => 
   expect(await watch.next()).toEqual({ done: true, value: undefined });
 });
 
-test("what waits when the member leaves is told yet", async () => {
+test("waiting changes can be read after the member leaves", async () => {
   const it = serviceOf([put(1, "a"), put(2, "a")]);
   it.happen(2);
   const watch = watchOf(it.service);

@@ -1,7 +1,8 @@
 /**
- * A watch: the changes behind a revision, in order, none left out and none told twice. It asks its replica for what has been, and
- * from there on is told of each change as it is applied. Who reads too slowly is told nothing more, and asks again once it has read
- * what waits for it: so a slow reader costs a bounded backlog, and misses nothing that the replica remembers.
+ * A watch: the changes after a revision, in order, each exactly once. It reads past changes from its replica, and then
+ * receives each change as it is applied. If its reader is too slow, the watch stops receiving changes, and reads from
+ * the replica again once the reader has caught up. A slow reader therefore costs only a bounded backlog, and misses
+ * nothing that the replica retains.
  */
 import type { Change as LoggedChange } from "../../../protocols/service/coordination-service/operations.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
@@ -12,9 +13,13 @@ import { limits } from "./limits.ts";
 import { ASK_AGAIN_MS, isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
 
+/** The changes that a watch reports. */
 export interface Watched {
   readonly map: string;
-  /** Null: from what this replica has applied by now. */
+  /**
+   * The watch reports changes after this revision. If null, it starts after the last change that this replica has
+   * applied.
+   */
   readonly after: number | null;
   readonly wants: (key: string) => boolean;
   readonly signal: AbortSignal | undefined;
@@ -22,33 +27,37 @@ export interface Watched {
 
 const DONE = { done: true, value: undefined } as const;
 
-/** In an error's words. */
+/** Returns the name of the watch in error messages. */
 const watchOf = (map: string): string => `the watch of the map "${map}"`;
 
+/** The iterator of a watch. */
 export class Watch<T> implements AsyncIterableIterator<T> {
   readonly #service: Service;
   readonly #watched: Watched;
   readonly #shown: (change: LoggedChange) => T;
-  /** What stands up to here has been asked for. Null: it is not known yet from where on. */
+  /** The revision of the last change that has been read. Null until the start revision is known. */
   #after: number | null;
-  /** What is behind that, and was taken as it was applied. */
+  /** The revision of the last change that was received live. */
   #heard = 0;
-  /** So many changes of that revision: a connection may move between two of them, and the others are asked for. */
+  /**
+   * The number of changes received with that revision. If a client moves to a different member partway through a
+   * revision, it then reads the rest.
+   */
   #ofHeard = 0;
-  /** Of what is asked for next, so many changes of this revision have been taken. */
+  /** The number of changes at this revision that the next read must skip. */
   #taken = { revision: 0, changes: 0 };
   readonly #waiting = new Backlog();
-  /** Whether changes are taken as they are applied; otherwise the replica is asked for those behind `#after`. */
+  /** Whether changes are received live. If not, the changes after `#after` are read. */
   #isLive = false;
-  /** What is applied while it is asked. */
+  /** The changes received during a read. Null if no read is in progress, or if changes were missed. */
   #meanwhile: Backlog | null = null;
   #error: Error | null = null;
   #isEnded = false;
   #wake: (() => void) | null = null;
-  /** From where on, where that is asked for. */
+  /** The start revision, as long as it is being read. */
   #beginning: Promise<number> | null = null;
   readonly #stop: readonly (() => void)[] = [];
-  /** Calls of `next` are answered one after the other. */
+  /** The previous call to `next`. Calls run one after another. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(service: Service, watched: Watched, shown: (change: LoggedChange) => T) {
@@ -66,7 +75,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
       onAbort(watched.signal, () => void this.return()),
     ];
     if (this.#after === null && watched.signal?.aborted !== true) this.#beginning = service.current();
-    this.#beginning?.catch(() => {}); // Who reads is told.
+    this.#beginning?.catch(() => {}); // `next()` reports the error.
     if (watched.signal?.aborted === true) this.#end();
   }
 
@@ -91,17 +100,17 @@ export class Watch<T> implements AsyncIterableIterator<T> {
       const change = this.#waiting.shift();
       if (change !== undefined) return { done: false, value: this.#shown(change) };
       const error = this.#error;
-      this.#error = null; // Calls after the one that rejects find the end.
+      this.#error = null; // Later calls report the end of the iteration.
       if (error !== null) throw error;
       if (this.#isEnded) return DONE;
       await new Promise<void>((resolve) => {
-        this.#wake = resolve; // Whatever is asked for: it may end while nobody answers.
+        this.#wake = resolve; // Set this before any request, since the watch may end while a request is unanswered.
         if (!this.#isLive) void this.#ask().then(resolve);
       });
     }
   }
 
-  /** It may have ended by the time that it is answered: then it tells nothing. */
+  /** Queries the changes. Does nothing if the watch ends before the answer arrives. */
   async #ask(): Promise<void> {
     this.#meanwhile = new Backlog();
     const { map } = this.#watched;
@@ -112,7 +121,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
       if (this.#isEnded) return;
       for (const change of found.answer.changes) this.#takeNew(change);
       this.#taken = { revision: 0, changes: 0 };
-      this.#after = Math.max(after, found.revision); // What it is to begin behind may be still to come.
+      this.#after = Math.max(after, found.revision); // The start revision may be in the future.
       const meanwhile = this.#meanwhile;
       this.#isLive = meanwhile !== null;
       for (const change of meanwhile?.changes ?? []) if (this.#isLive) this.#live(change);
@@ -132,13 +141,13 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     }
     if (event.type === "rolled-back") return this.#fail(rolledBack(this.#watched.map));
     if (event.type === "restored") {
-      this.#meanwhile = null; // Changes in between are remembered, and asked for.
+      this.#meanwhile = null; // The missed changes are retained and will be read.
       return this.#isLive ? this.#missed() : undefined;
     }
     if (event.type !== "changed" || event.map !== this.#watched.map) return;
     if (this.#isLive) this.#live(event);
     else if (this.#meanwhile?.hasRoomFor(event) === true) this.#meanwhile.push(event);
-    else this.#meanwhile = null; // It is asked once more.
+    else this.#meanwhile = null; // The read will be repeated.
   }
 
   #live(change: LoggedChange): void {
@@ -149,7 +158,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     this.#take(change);
   }
 
-  /** What came behind the last change that was heard, of the same revision as well. */
+  /** Switches to reading the changes after the last one received, including changes at the same revision. */
   #missed(): void {
     this.#isLive = false;
     if (this.#heard > (this.#after ?? 0)) {
@@ -159,13 +168,16 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     this.#awake();
   }
 
-  /** Changes of a revision are asked for and told in one order. */
+  /**
+   * Adds a change from a read to the backlog, unless it was already received live. Reads and live events list the
+   * changes at a revision in the same order.
+   */
   #takeNew(change: LoggedChange): void {
     if (change.revision === this.#taken.revision && this.#taken.changes > 0) this.#taken.changes -= 1;
     else this.#take(change);
   }
 
-  /** From this change on it is asked for: one revision may have changed several keys. */
+  /** Switches to reading from this change on. A single revision may have changed several keys. */
   #fallBehind({ revision }: LoggedChange): void {
     if (revision === this.#heard) return this.#missed();
     this.#isLive = false;
@@ -184,7 +196,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     this.#wake = null;
   }
 
-  /** The member or client has ended. */
+  /** Called when the member or client has ended. */
   #close(reason: CoordinationError): void {
     if (isOwnEnd(reason)) this.#end();
     else this.#fail(endedIn(reason, { what: watchOf(this.#watched.map), changes: false }));
@@ -202,12 +214,12 @@ export class Watch<T> implements AsyncIterableIterator<T> {
   }
 }
 
-/** Changes that wait, in order; as many, and as much of keys and values, as may. */
+/** A bounded list of changes, in order. Both their number and the total size of their keys and values are limited. */
 class Backlog {
   readonly changes: LoggedChange[] = [];
   #chars = 0;
 
-  /** The first has room, however long it is. */
+  /** Whether there is space for the change. The first change always fits. */
   hasRoomFor(change: LoggedChange): boolean {
     const { length } = this.changes;
     return length === 0 || (length < limits.backlogChanges && this.#chars + charsOf(change) <= limits.backlogChars);
@@ -238,12 +250,12 @@ const rolledBack = (map: string): CoordinationError =>
   new CoordinationError(
     "compacted",
     "missed",
-    `the engine was restored to an earlier state, such as from a backup, so changes of the map "${map}" may be missing: read the map with range(), and watch from its revision`,
+    `the engine was restored to an earlier state, such as from a backup, so changes to the map "${map}" may be missing: read the map with range(), and watch from its revision`,
   );
 
 const compacted = (map: string, after: number): CoordinationError =>
   new CoordinationError(
     "compacted",
     "missed",
-    `the changes of the map "${map}" behind revision ${after} are not remembered any more: read the map with range(), and watch from its revision`,
+    `the changes to the map "${map}" after revision ${after} are no longer retained: read the map with range(), and watch from its revision`,
   );

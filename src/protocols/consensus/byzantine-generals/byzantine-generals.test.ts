@@ -52,7 +52,10 @@ function explored(protocol: Made, nodes: number, liars: Record<NodeId, Byzantine
   );
 }
 
-/** Of an oral message: nothing at all, or either order. What path it came by the receiver sees. */
+/**
+ * Replaces an oral message with nothing or with either order. The path cannot be forged, since a receiver knows the
+ * sender.
+ */
 const anything: ByzantineBehaviour = {
   lie: (_to, message) => [
     message,
@@ -61,7 +64,7 @@ const anything: ByzantineBehaviour = {
 };
 
 describe("oral messages", () => {
-  it("four generals, one of them a traitor: a story", async () => {
+  it("four generals decide in spite of a traitor (story)", async () => {
     const { story, decided } = run(oralMessages(), 4, { liars: { 3: "mute" } });
     expect(decided.slice(0, 3)).toEqual(["attack", "attack", "attack"]);
     await expect(story).toMatchFileSnapshot("stories/byzantine-generals-one-is-silent.txt");
@@ -71,7 +74,7 @@ describe("oral messages", () => {
     [4, 1, 9],
     [7, 2, 156],
     [10, 3, 3_609],
-  ])("of %i generals stand %i traitors with %i messages in m + 1 rounds", (nodes, m, messages) => {
+  ])("%i generals tolerate %i traitors with %i messages in m + 1 rounds", (nodes, m, messages) => {
     const protocol = oralMessages();
     const { sim, decided } = run(protocol, nodes);
     expect(sim.messages.total).toBe(messages);
@@ -81,7 +84,7 @@ describe("oral messages", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it.each([1, 2, 3, 4, 5, 6])("costs what its formula says with %i generals and every m", (nodes) => {
+  it.each([1, 2, 3, 4, 5, 6])("costs as much as its formula predicts with %i generals and every m", (nodes) => {
     for (let m = 0; m <= Math.max(0, nodes - 2); m++) {
       const protocol = oralMessages({ m });
       expect(run(protocol, nodes).sim.messages.total).toBe(protocol.costs[0]?.messages(nodes));
@@ -89,28 +92,28 @@ describe("oral messages", () => {
     }
   });
 
-  it("N = 4, m = 1: agreement and validity hold over all that a traitor may say to anybody, as commander and as lieutenant", () => {
+  it("N = 4, m = 1: agreement and validity hold for all messages of a traitor, as commander and as lieutenant", () => {
     for (const traitor of [0, 3]) {
       expect(explored(oralMessages(), 4, { [traitor]: anything })).toMatchObject({ verdict: "holds" });
       expect(explored(oralMessages(), 4, { [traitor]: "mute" })).toMatchObject({ verdict: "holds" });
     }
   });
 
-  it("N = 4, m = 1: nor does it help a traitor to repeat, to invent paths or to speak out of turn", {
+  it("N = 4, m = 1: a traitor gains nothing by repeated, early or late messages or invented paths", {
     tags: ["long"],
   }, () => {
     expect(explored(oralMessages(), 4, { 0: "adversary" })).toMatchObject({ verdict: "holds", states: 5_658 });
     expect(explored(oralMessages(), 4, { 3: "adversary" })).toMatchObject({ verdict: "holds", states: 558_671 });
   });
 
-  it("N = 3: one traitor is too many, whatever is done where there is no majority: both pictures of the paper", () => {
+  it("N = 3: fails with one traitor, with any rule for missing majorities: both figures of the paper", () => {
     const lieutenant = (ties: GeneralsOptions["ties"]) => explored(oralMessages({ m: 1, ties }), 3, { 2: anything });
     const commander = (ties: GeneralsOptions["ties"]) => explored(oralMessages({ m: 1, ties }), 3, { 0: anything });
     expect(lieutenant("default")).toMatchObject({ verdict: "violated", property: { name: "IC2 validity" } });
     expect(commander("heard")).toMatchObject({ verdict: "violated", property: { name: "IC1 agreement" } });
   });
 
-  it("m rounds are one too few: with m = 0 a commander among four divides them", () => {
+  it("needs m + 1 rounds: with m = 0 a commander divides four generals", () => {
     expect(explored(oralMessages({ m: 0 }), 4, { 0: anything })).toMatchObject({
       verdict: "violated",
       property: { name: "IC1 agreement" },
@@ -122,7 +125,7 @@ describe("oral messages", () => {
     expect(run(oralMessages(), 4, { delayMs: [50, 150], seed: 3 }).sim.verdict()).not.toEqual([]);
   });
 
-  it("refuses what makes no sense", () => {
+  it("rejects invalid options", () => {
     expect(() => run(oralMessages({ m: 2 }), 3)).toThrow("expected generals.m to be at most 1 with 3 generals");
     expect(() => run(oralMessages({ commander: 9 }), 3)).toThrow(
       "expected generals.commander to be among 0, 1, 2, got 9",
@@ -139,16 +142,16 @@ describe("signed messages", () => {
     expect(new Set(decided)).toEqual(new Set(["attack"]));
   });
 
-  it("N = 3, m = 1: hold over all that one traitor can do, who can sign for itself alone", () => {
+  it("N = 3, m = 1: hold for all actions of one traitor, which can sign only for itself", () => {
     expect(explored(signedMessages(), 3, { 0: "adversary" })).toMatchObject({ verdict: "holds" });
     expect(explored(signedMessages(), 3, { 2: "adversary" })).toMatchObject({ verdict: "holds" });
   });
 
-  it("N = 4, m = 2: hold though the commander and a lieutenant lie, once each", { tags: ["long"] }, () => {
+  it("N = 4, m = 2: hold with one wrong message each by the commander and a lieutenant", { tags: ["long"] }, () => {
     expect(explored(signedMessages(), 4, { 0: { lies: 1 }, 3: { lies: 1 } })).toMatchObject({ verdict: "holds" });
   });
 
-  it("a commander that signs two orders is found out, and all retreat", () => {
+  it("a commander that signs two orders is detected, and all retreat", () => {
     const two: ByzantineBehaviour = "adversary";
     for (let seed = 1; seed <= 50; seed++) {
       const { sim } = run(signedMessages({ order: "attack" }), 4, { liars: { 0: two, 1: two }, seed });

@@ -1,17 +1,20 @@
 /**
- * Byzantine generals, oral messages, OM(m): a commander's order is passed on along every path of m + 1 different generals, and each
- * lieutenant takes the majority of what it has heard, path by path.
+ * Byzantine generals, oral messages, OM(m): a commander's order is relayed along every path of m + 1 different
+ * generals, and each lieutenant takes the majority of the orders it received, path by path.
  * Lamport, Shostak & Pease, "The Byzantine Generals Problem", ACM TOPLAS 1982, §3.
  *
- * Assumes   synchronous rounds that begin together and last longer than any message travels; reliable links; a receiver
- *           knows who sent a message; at most m traitors among N ≥ 3m + 1 generals, who may say anything to anybody.
+ * Assumes   synchronous rounds that begin at the same time on all nodes and last longer than any message delay;
+ *           reliable links; a receiver knows who sent a message; among N ≥ 3m + 1 generals, at most m traitors, who may
+ *           send anything to anyone.
  * Safety    IC1: all loyal lieutenants obey the same order. IC2: if the commander is loyal, they obey its order.
  * Liveness  every loyal general decides after m + 1 rounds.
- * Cost      Σ over k = 0 … m of (N − 1)(N − 2)…(N − 1 − k) messages: 9 for N = 4, m = 1; 156 for N = 7, m = 2. m + 1 rounds.
+ * Cost      Σ over k = 0 … m of (N − 1)(N − 2)…(N − 1 − k) messages: 9 for N = 4, m = 1; 156 for N = 7, m = 2. m + 1
+ *           rounds.
  *
- * What has not arrived when its round ends counts as "retreat". With N = 3 one traitor wins: where ties are broken by the default,
- * a lieutenant makes the other disobey a loyal commander; where by what a general has heard itself, a commander that says
- * two things divides them. Each of the paper's two pictures is a scenario.
+ * An order that has not arrived when its round ends counts as "retreat". With N = 3, one traitor defeats the algorithm.
+ * If ties are broken by the default value, a traitorous lieutenant makes the other one disobey a loyal commander. If
+ * ties are broken by the order received from the commander, a traitorous commander sends two different orders and
+ * divides the lieutenants. Two scenarios show these cases, which are figures in the paper.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { Context, NodeId, Property, Protocol, Vocabulary, World } from "../../../core/protocol.ts";
@@ -19,35 +22,41 @@ import { toleratedByzantine } from "../../../core/quorums.ts";
 import { list, natural, nullable, oneOf, text } from "../../../core/shape.ts";
 import { type OptionsOf, option, optionTable, positive, whole } from "../../options.ts";
 
-// What both algorithms of the generals share: who commands, what missing messages stand for, and what loyal generals owe each other.
+// Shared by both algorithms: the commander, the default for missing messages, and the properties of loyal generals.
 
 export const orderShape = text(1_000);
 
-/** What algorithms of rounds of generals share. */
+/** Options shared by the algorithms that run rounds of generals. */
 export const roundOptions = {
   m: option(
     nullable(natural),
     null,
-    "the algorithm has m + 1 rounds and tolerates m traitors; `null`: as many as N nodes can tolerate",
+    "the number of traitors tolerated; there are m + 1 rounds; `null` means as many as N nodes can tolerate",
   ),
   ties: option(
     oneOf("default", "heard"),
     "default",
-    "with oral messages, the value without a majority: a default, or the value that the node received itself",
+    "with oral messages, the value used without a majority: the default, or the value that the node itself received",
   ),
-  roundMs: positive(100, "the length of a round, longer than any message travels"),
+  roundMs: positive(100, "the length of a round; must exceed every message delay"),
 };
 
+/** The option table for both algorithms. */
 export const generalsOptions = optionTable("generals", {
   commander: whole(0, "the node that gives the order"),
-  order: option(nullable(orderShape), "attack", "the order, as `--order`; `null`: the one in the command `order`"),
-  missing: option(orderShape, "retreat", "the order that is assumed if none arrives"),
+  order: option(
+    nullable(orderShape),
+    "attack",
+    "the commander's order; `null` means the value in the `propose` command",
+  ),
+  missing: option(orderShape, "retreat", "the order assumed if none arrives"),
   ...roundOptions,
 });
 
+/** Options for `oralMessages()` and `signedMessages()`. */
 export type GeneralsOptions = OptionsOf<typeof generalsOptions>;
 
-/** @throws UsageError if the commander is none of the generals. */
+/** Checks the commander. @throws UsageError if it is not one of the generals */
 export function requireCommander({ commander }: GeneralsOptions, self: NodeId, peers: readonly NodeId[]): void {
   if (commander !== self && !peers.includes(commander))
     throw new UsageError(
@@ -56,16 +65,19 @@ export function requireCommander({ commander }: GeneralsOptions, self: NodeId, p
     );
 }
 
-/** What a general's state says to the properties. */
+/** The part of a general's state that the properties read. */
 interface Deciding {
-  /** What the commander has ordered; null: nothing, or it is none. */
+  /** The order that this node gave as the commander. Null if it has given none or is not the commander. */
   ordered: string | null;
   decided: string | null;
 }
 
 type Generals = Vocabulary & { state: Deciding; timer: "round" };
 
-/** IC1 and IC2 of Lamport, Shostak & Pease 1982. Where generals lie, the properties speak of the loyal ones. */
+/**
+ * Returns the properties IC1 and IC2 of Lamport, Shostak & Pease 1982. If there are traitors, the properties cover only
+ * loyal generals.
+ */
 export function loyalty<V extends Generals>({ commander }: GeneralsOptions): Property<V>[] {
   const decisions = ({ alive, state }: World<Deciding>): string[] =>
     alive.flatMap((node) => (node === commander ? [] : (state(node).decided ?? [])));
@@ -79,7 +91,7 @@ export function loyalty<V extends Generals>({ commander }: GeneralsOptions): Pro
     },
     {
       name: "IC2 validity",
-      claim: "every loyal lieutenant obeys the order that a loyal commander has sent",
+      claim: "if the commander is loyal, every loyal lieutenant obeys its order",
       when: "always",
       holds(world: World<Deciding>) {
         const ordered = world.alive.includes(commander) ? world.state(commander).ordered : null;
@@ -88,7 +100,7 @@ export function loyalty<V extends Generals>({ commander }: GeneralsOptions): Pro
     },
     {
       name: "termination",
-      claim: "when the last round is over, every loyal general has decided",
+      claim: "after the last round, every loyal general has decided",
       when: "quiescent",
       pendingTimers: ["round"],
       holds: isOver,
@@ -96,21 +108,22 @@ export function loyalty<V extends Generals>({ commander }: GeneralsOptions): Pro
   ] as Property<V>[];
 }
 
-/** Who has passed an order on, the commander first. */
+/** The generals that have relayed an order, the commander first. */
 type Path = NodeId[];
 
+/** Vocabulary of the oral-messages algorithm, OM(m). */
 export type OralMessages = {
   state: {
-    /** The one that goes on; above m + 1 when all are over. */
+    /** The current round, or m + 2 after the last round. */
     round: number;
     ordered: string | null;
-    /** What has been heard, by path, as in `0.2`. */
+    /** The orders received, keyed by path, such as `0.2`. */
     heard: Record<string, string>;
     decided: string | null;
   };
   message: { type: "order"; path: Path; order: string };
   timer: "round";
-  command: /** The commander gives its order; others have none to give. */ { type: "propose"; value: string };
+  command: /** The commander gives its order; other generals ignore the command. */ { type: "propose"; value: string };
   event: { type: "decided"; value: string };
 };
 
@@ -118,9 +131,13 @@ type State = OralMessages["state"];
 type Ctx = Context<OralMessages>;
 
 const MAX_ROUNDS = 10;
-/** Paths to remember, at each general. */
+/** The maximum number of paths that a general stores. */
 const MAX_PATHS = 100_000;
 
+/**
+ * Creates the oral-messages algorithm, OM(m).
+ * @throws UsageError `bad-option` if an option is unknown or out of range.
+ */
 export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMessages> {
   const options = generalsOptions.settle(given);
   const { commander, order: ownOrder, missing, ties, roundMs } = options;
@@ -129,7 +146,9 @@ export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMes
 
   const heardBy = ({ heard }: State, path: Path): string => heard[path.join(".")] ?? missing;
 
-  /** At the end of a round: what was heard in it is passed on to all that it has not passed yet. */
+  /**
+   * Relays the orders received in the current round to all generals that are not on their path. Runs when a round ends.
+   */
   function passOn(state: State, ctx: Ctx): void {
     for (const path of pathsOf(state.round, ctx)) {
       const order = heardBy(state, path);
@@ -137,7 +156,7 @@ export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMes
     }
   }
 
-  /** All paths of that length by which an order may have come here. */
+  /** Returns all paths of this length that an order may have taken to this general. */
   function pathsOf(length: number, ctx: Ctx): Path[] {
     let paths: Path[] = [[commander]];
     for (let more = 1; more < length; more++)
@@ -145,7 +164,7 @@ export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMes
     return paths;
   }
 
-  /** OM(m), step 3, from the longest paths up. */
+  /** Performs step 3 of OM(m): returns the majority for a path, computed recursively from the longest paths. */
   function resolved(state: State, path: Path, ctx: Ctx): string {
     const own = heardBy(state, path);
     if (path.length === rounds(ctx)) return own;
@@ -171,7 +190,7 @@ export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMes
     receive: {
       order(state, from, { path, order }, ctx) {
         if (isLate(state, path) || !isPath(path, from, commander, rounds(ctx), ctx)) return;
-        state.heard[path.join(".")] ??= order; // Who says two things is held to the first.
+        state.heard[path.join(".")] ??= order; // If two orders arrive, the first counts.
       },
     },
     timeout: {
@@ -179,7 +198,7 @@ export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMes
         const isLast = state.round === rounds(ctx);
         if (ctx.self !== commander && !isLast) passOn(state, ctx);
         if (isLast && ctx.self !== commander) decide(state, resolved(state, [commander], ctx), ctx);
-        if (isLast && state.decided === null) decide(state, missing, ctx); // A commander that was not asked.
+        if (isLast && state.decided === null) decide(state, missing, ctx); // A commander that was given no order.
         state.round += 1;
         if (!isLast) ctx.setTimer("round", roundMs);
       },
@@ -210,7 +229,7 @@ export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMes
   };
 }
 
-/** Σ over k = 0 … m of (N − 1)(N − 2)…(N − 1 − k). */
+/** Returns the sum of (N − 1)(N − 2)…(N − 1 − k) over k = 0 … m. */
 function messagesOf(generals: number, rounds: number): number {
   let [sum, paths] = [0, 1];
   for (let k = 1; k <= rounds; k++) {
@@ -220,13 +239,13 @@ function messagesOf(generals: number, rounds: number): number {
   return sum;
 }
 
-/** The others that are not on the path. */
+/** Returns the other generals that are not on the path. */
 const beyond = (path: Path, { peers }: Pick<Ctx, "peers">): NodeId[] => peers.filter((node) => !path.includes(node));
 
-/** A traitor may send what is due in a round that is over. */
+/** Returns whether this order's round is over. A traitor may send such orders. */
 const isLate = ({ round }: State, path: Path): boolean => path.length < round;
 
-/** Whether an order can have come by it: from the commander, over different generals, to its sender. */
+/** Returns whether an order can have taken this path: from the commander, through distinct generals, to its sender. */
 const isPath = (path: Path, from: NodeId, commander: NodeId, rounds: number, { self, peers }: Ctx): boolean =>
   path[0] === commander &&
   path.at(-1) === from &&
@@ -235,7 +254,7 @@ const isPath = (path: Path, from: NodeId, commander: NodeId, rounds: number, { s
   new Set(path).size === path.length &&
   path.every((node) => peers.includes(node));
 
-/** What more than half say. */
+/** Returns the majority order, or `otherwise` if there is none. */
 const majorityOf = (otherwise: string, orders: readonly string[]): string =>
   orders.find((order) => 2 * orders.filter((other) => other === order).length > orders.length) ?? otherwise;
 
@@ -246,7 +265,7 @@ function requireFew(generals: number, rounds: number): void {
       "bad-option",
       unexpected(
         "generals.m",
-        `at most ${generals - 2} with ${generals} generals, below ${MAX_ROUNDS}, and with at most ${MAX_PATHS} paths (${toleratedByzantine(generals)} is all that they stand)`,
+        `at most ${generals - 2} with ${generals} generals, less than ${MAX_ROUNDS}, and small enough for at most ${MAX_PATHS} paths (${generals} generals tolerate ${toleratedByzantine(generals)})`,
         rounds - 1,
       ),
     );

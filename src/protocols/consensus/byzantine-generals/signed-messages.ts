@@ -1,40 +1,47 @@
 /**
- * Byzantine generals, signed messages, SM(m): an order carries the signatures of all that have passed it on, so a traitor can keep it back
- * but not change it. A lieutenant obeys the one order that it has seen; if there are two, the commander is a traitor.
- * Lamport, Shostak & Pease, "The Byzantine Generals Problem", ACM TOPLAS 1982, §4; two orders are enough: Dolev & Strong 1983.
+ * Byzantine generals, signed messages, SM(m): an order carries the signatures of all generals that have relayed it, so
+ * a traitor can withhold it but not change it. A lieutenant obeys the only order that it has seen. If it has seen two,
+ * the commander is a traitor.
+ * Lamport, Shostak & Pease, "The Byzantine Generals Problem", ACM TOPLAS 1982, §4; two orders are enough: Dolev &
+ * Strong 1983.
  *
- * Assumes   synchronous rounds that begin together and last longer than any message travels; reliable links; signatures
- *           that nobody can forge; at most m traitors among N ≥ m + 2 generals.
+ * Assumes   synchronous rounds that begin at the same time on all nodes and last longer than any message delay;
+ *           reliable links; signatures cannot be forged; at most m traitors among N ≥ m + 2 generals.
  * Safety    IC1: all loyal lieutenants obey the same order. IC2: if the commander is loyal, they obey its order.
  * Liveness  every loyal general decides after m + 1 rounds.
- * Cost      (N − 1) + (N − 1)(N − 2) messages for one order; a traitor's two orders: at most (N − 1) + 2(N − 1)(N − 2).
+ * Cost      (N − 1) + (N − 1)(N − 2) messages for one order; at most (N − 1) + 2(N − 1)(N − 2) if a traitor gives two
+ *           orders.
  *
- * What is signed names the order and the path so far, so a signature of one path proves nothing of another.
+ * A signature covers the order and the path up to its signer, so a signature for one path proves nothing about others.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { list, natural, struct } from "../../../core/shape.ts";
 import { isGenuine, type Signed, sign, signed } from "../../../core/signatures.ts";
 import { type GeneralsOptions, generalsOptions, loyalty, orderShape, requireCommander } from "./byzantine-generals.ts";
 
-/** `path`: who has passed the order on, the commander first and the signer last. */
+/**
+ * The signed content. `path` contains the generals that have relayed the order, the commander first and the signer
+ * last.
+ */
 interface Statement {
   order: string;
   path: NodeId[];
 }
 
+/** Vocabulary of the signed-messages algorithm, SM(m). */
 export type SignedMessages = {
   state: {
-    /** The one that goes on; above m + 1 when all are over. */
+    /** The current round, counted from 1, or m + 2 after the last round. */
     round: number;
     ordered: string | null;
-    /** V of the paper: the orders that it has seen, each with the statements that prove it; two at most. */
+    /** The orders seen (at most two), each with the statements that prove it. In the paper, this is V. */
     orders: { order: string; statements: Signed<Statement>[] }[];
     decided: string | null;
   };
-  /** A statement by each general of the path, in that order. */
+  /** One statement from each general on the path, in path order. */
   message: { type: "order"; statements: Signed<Statement>[] };
   timer: "round";
-  command: /** The commander gives its order; others have none to give. */ { type: "propose"; value: string };
+  command: /** The commander gives its order; other generals ignore the command. */ { type: "propose"; value: string };
   event: { type: "decided"; value: string };
 };
 
@@ -42,22 +49,29 @@ type State = SignedMessages["state"];
 type Ctx = Context<SignedMessages>;
 
 const MAX_GENERALS = 100;
-/** Two orders show that the commander is a traitor; more add nothing. */
+/** The maximum number of orders to keep. Two already prove that the commander is a traitor. */
 const ENOUGH_ORDERS = 2;
 
 const statementShape = struct<Statement>({ order: orderShape, path: list(natural, MAX_GENERALS) });
 const signedStatement = signed("order", statementShape);
 
+/**
+ * Creates the signed-messages algorithm, SM(m). @throws UsageError `bad-option` if an option is unknown or out of
+ * range.
+ */
 export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<SignedMessages> {
   const options = generalsOptions.settle(given);
   const { commander, order: ownOrder, missing, roundMs } = options;
   const roundsOf = (generals: number): number => (options.m ?? Math.max(0, generals - 2)) + 1;
   const rounds = (ctx: Pick<Ctx, "peers">): number => roundsOf(ctx.peers.length + 1);
 
-  /** At the end of a round: what came in it is signed and passed on to all that it has not passed yet. */
+  /**
+   * Signs the orders received in the current round and relays them to all generals that are not on their path. Runs
+   * when a round ends.
+   */
   function passOn(state: State, ctx: Ctx): void {
     for (const { order, statements } of state.orders) {
-      if (statements.length !== state.round) continue; // It has been passed on before.
+      if (statements.length !== state.round) continue; // Already relayed in an earlier round.
       const path = [...statements.map(({ by }) => by), ctx.self];
       const message = {
         type: "order" as const,
@@ -67,7 +81,7 @@ export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<Signe
     }
   }
 
-  /** choice(V): the only order there is; none or two show a traitor. */
+  /** Returns the only order, or the default if there are none or two. In the paper, this is choice(V). */
   const choice = ({ orders }: State): string => (orders.length === 1 ? (orders[0]?.order as string) : missing);
 
   function decide(state: State, value: string, ctx: Ctx): void {
@@ -84,7 +98,7 @@ export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<Signe
     start: (_state, ctx) => ctx.setTimer("round", roundMs),
     receive: {
       order(state, from, { statements }, ctx) {
-        if (statements.length < state.round) return; // Kept back: it was due in a round that is over.
+        if (statements.length < state.round) return; // Withheld: it was due in an earlier round.
         if (!isProof(statements, from, commander, rounds(ctx), ctx)) return;
         const { order } = (statements[0] as Signed<Statement>).value;
         if (state.orders.length >= ENOUGH_ORDERS || state.orders.some((known) => known.order === order)) return;
@@ -132,7 +146,7 @@ export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<Signe
   };
 }
 
-/** Whether the commander has ordered this, and each of a path of different generals has passed it on, its sender last. */
+/** Returns whether the commander gave this order and distinct generals relayed it, with the sender last. */
 const isProof = (
   statements: readonly Signed<Statement>[],
   from: NodeId,

@@ -39,8 +39,8 @@ function stage(nodes: number, options: Partial<CheapPaxosOptions> = {}) {
   return { sim, lines, atAuxiliaries, decided, voters, mains };
 }
 
-describe("cheap-paxos: what it costs", () => {
-  it.each([3, 4, 5, 7, 9])("N = %i: 2f messages a command, and not one to an auxiliary in ten seconds", (nodes) => {
+describe("cheap-paxos: costs", () => {
+  it.each([3, 4, 5, 7, 9])("N = %i: 2f messages per command, and none to an auxiliary in ten seconds", (nodes) => {
     const { sim, atAuxiliaries, decided, mains } = stage(nodes, { announces: false });
     const f = mains - 1;
     for (const sequence of range(1, 10)) {
@@ -55,7 +55,7 @@ describe("cheap-paxos: what it costs", () => {
 });
 
 describe("cheap-paxos: stories", () => {
-  it("a main node crashes: the auxiliary helps to replace it, and is idle again", async () => {
+  it("the auxiliary helps to replace a crashed main node, and is idle again", async () => {
     const { sim, lines, atAuxiliaries, decided, voters } = stage(3, { window: 2 });
     sim.command(0, propose(1));
     sim.run(150);
@@ -73,12 +73,12 @@ describe("cheap-paxos: stories", () => {
     expect([decided(0).length, atAuxiliaries]).toEqual([3, []]);
   });
 
-  it("the leader crashes: another main node and the auxiliary take over what was outstanding", () => {
+  it("another main node and the auxiliary take over the open proposals of a crashed leader", () => {
     const { sim, decided, voters } = stage(3);
     sim.command(0, propose(1));
     sim.run(95);
     sim.command(0, propose(2));
-    sim.run(110); // 1 has accepted it, and its answer is on its way.
+    sim.run(110); // Node 1 has accepted it, and its answer is in flight.
     sim.crash(0);
     sim.run(3_000);
     expect([decided(1), voters(1)]).toEqual([["append 0.1", "append 0.2"], [1]]);
@@ -91,7 +91,7 @@ describe("cheap-paxos: stories", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("below the threshold it stops and says so, and goes on when enough are back", () => {
+  it("stops below the threshold and reports that, and continues when enough nodes are back", () => {
     const { sim, decided } = stage(5);
     sim.command(0, propose(1));
     sim.run(200);
@@ -108,13 +108,13 @@ describe("cheap-paxos: stories", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("what one main node has decided alone nobody else goes on without", () => {
+  it("no node continues without a decision that one main node made alone", () => {
     const { sim, decided } = stage(3);
     sim.command(0, propose(1));
     sim.run(95);
     sim.crash(1);
     sim.run(2_000);
-    sim.command(0, propose(2)); // Of this only 0 knows.
+    sim.command(0, propose(2)); // Only node 0 knows of this.
     sim.run(2_100);
     sim.crash(0);
     sim.start(1);
@@ -131,8 +131,8 @@ describe("cheap-paxos: stories", () => {
   });
 });
 
-describe("cheap-paxos: who is left", () => {
-  it("a leader that is no member any more does not replace the last main node, whoever is silent", () => {
+describe("cheap-paxos: the last main node", () => {
+  it("a leader that is no longer a member does not replace the last main node, even if that is silent", () => {
     const node = { self: 0, peers: [1, 2] };
     const protocol = cheapPaxos();
     const fresh = protocol.init(0, node.peers);
@@ -162,7 +162,8 @@ describe("cheap-paxos: who is left", () => {
     };
     const { effects, state: after } = step(protocol, node, state, { kind: "timeout", timer: "heartbeat" });
     expect(effects.filter(({ kind }) => kind === "persist")).toEqual([]);
-    expect(after).toMatchObject({ role: { is: "follower" }, log: {} }); // The last one knows that it is, so this node is done.
+    // The last main node knows the decision, so this node steps down.
+    expect(after).toMatchObject({ role: { is: "follower" }, log: {} });
   });
 });
 
@@ -199,7 +200,7 @@ describe("cheap-paxos: under random crashes, losses and partitions", () => {
     return sim.world.state(0).log.decided;
   }
 
-  it("keeps its properties, and goes on once all are back", () => {
+  it("keeps its properties, and makes progress once all nodes are back", () => {
     for (const seed of range(1, 8)) expect(survives(seed)).toBeGreaterThan(0);
   });
 
@@ -208,7 +209,7 @@ describe("cheap-paxos: under random crashes, losses and partitions", () => {
   });
 });
 
-/** Both main nodes propose; 2 is the auxiliary. */
+/** Both main nodes propose, and node 2 is the auxiliary. */
 const model = (more: Partial<ExploreOptions<CheapPaxos>> = {}): ExploreOptions<CheapPaxos> => ({
   protocol: cheapPaxos({ window: 2, announces: false }),
   properties: [agreed([0, 1])],
@@ -228,8 +229,8 @@ describe("cheap-paxos: every run of two proposers", () => {
     expect(found).toMatchObject({ verdict: "holds", states: 1_584 });
   });
 
-  /** Auxiliaries are asked once a main node has been silent. What runs with a third time-out do is cut off. */
-  it("the same with two time-outs while nothing is on its way: members change, and auxiliaries help", {
+  /** A node contacts auxiliaries after a main node has been silent. Runs are cut off at a third timeout. */
+  it("the same with two timeouts while no message is in flight: members change, and auxiliaries help", {
     tags: ["long"],
   }, () => {
     const found = explore(model({ ...faults, timers: "quiet", maxTimeouts: 2 }));
@@ -237,7 +238,7 @@ describe("cheap-paxos: every run of two proposers", () => {
     reaching(found, "decided", "reconfigured", "halted", "replay accepted");
   });
 
-  it("the same in random, PCT and swarm runs, with time-outs at any time", { tags: ["long"] }, () => {
+  it("the same in random, PCT and swarm runs, with timeouts at any time", { tags: ["long"] }, () => {
     walked(model({ ...faults, timers: "free", maxTimeouts: 8 }), "led", "decided", "reconfigured", "replay accepted");
   });
 });

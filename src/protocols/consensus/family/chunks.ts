@@ -1,6 +1,8 @@
-/** Long texts, such as snapshots, go over the network and into journals in fragments. */
+/** Functions that split long texts, such as snapshots, into fragments for the network and the journal. */
 
-/** What comes at the position. A character of two units is not cut in half: halves have no bytes of their own. */
+/**
+ * Returns the fragment at `position`. It never splits a surrogate pair, because half a pair cannot be encoded in UTF-8.
+ */
 export function chunkAt(text: string, position: number, maxChars: number): string {
   const end = position + maxChars;
   const isCut = end < text.length && isFirstHalf(text.charCodeAt(end - 1));

@@ -1,6 +1,6 @@
 /**
- * The client of a replicated log, at every node: it has one command under way at a time and proposes it again, with the same number,
- * until its own replica has applied it. What it asks for is journalled, so a crash neither loses nor repeats a command.
+ * The client of a replicated log. Every node has one. It has at most one command in progress, which it retries with the
+ * same number until its own replica has applied it. The command is journaled, so a crash neither loses nor repeats it.
  */
 import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
 import { natural, nullable, oneOf, real, text } from "../../../core/shape.ts";
@@ -8,29 +8,30 @@ import { flag, type OptionsOf, option, optionTable } from "../../options.ts";
 import { type MachineKind, machineKinds, stateMachines } from "./machine.ts";
 import { operationShape, resultShape } from "./replicated-log.ts";
 
+/** Vocabulary of the client of a replicated log. */
 export type LogClient = {
   state: {
-    /** How often this node has been started: reads of an earlier life are told apart. */
+    /** The number of times this node has started. It distinguishes current reads from those before a restart. */
     life: number;
-    /** How many commands it has asked for, the one under way included. */
+    /** The number of commands requested so far, including the one in progress. */
     sequence: number;
-    /** How many reads, in this life. */
+    /** The number of reads since the last start. */
     reads: number;
     underWay: Asked | null;
-    /** What waits behind it. */
+    /** Requests that are waiting for the one in progress. */
     queue: Wanted[];
-    /** How many commands of the workload are still to be asked for. */
+    /** The number of workload commands still to be requested. */
     left: number;
   };
   timer: "retry";
-  command: /** The workload: so many commands more, one after the other. */
+  command: /** Requests this many more workload commands, one after another. */
     | { type: "use"; commands: number }
-    /** Somebody's own, answered once it has been applied. */
+    /** A request from the application. The client replies once it has been applied. */
     | { type: "execute"; request: RequestId; operation: string }
-    /** From the state machine. */
+    /** Commands from the state machine. */
     | { type: "answered"; sequence: number; result: string; index: number }
     | { type: "queried"; read: number; result: string }
-    /** From the log. */
+    /** Commands from the log. */
     | { type: "readable"; read: number };
   event:
     | {
@@ -38,10 +39,10 @@ export type LogClient = {
         client: NodeId;
         sequence: number;
         operation: string;
-      } /** To the state machine and the log, where that has reads. */
+      } /** For a log that serves reads itself. */
     | { type: "reading"; read: number }
     | { type: "query"; read: number; operation: string }
-    /** The command has been applied at this place. */
+    /** The command has been applied at this index. */
     | { type: "acknowledged"; sequence: number; index: number };
   record:
     | { type: "life"; life: number; sequence: number; operation: string | null }
@@ -49,7 +50,7 @@ export type LogClient = {
   reply: { type: "result"; result: string } | { type: "refused"; reason: string };
 };
 
-/** `request`: null for the workload's, or for what was asked for in an earlier life. */
+/** A request that has not been proposed yet. `request` is null if it is from the workload or from before a restart. */
 interface Wanted {
   operation: string;
   request: RequestId | null;
@@ -57,28 +58,38 @@ interface Wanted {
 type Asked = Wanted & { isRead: boolean };
 
 const logClientOptions = optionTable("client", {
-  retryMs: option(real, 1_000, "a command is proposed again after this time, up to twice as long; 0: never", {
-    min: 0,
-  }),
-  reads: flag(false, "whether the log serves reads itself; otherwise they are commands"),
+  retryMs: option(
+    real,
+    1_000,
+    "a command is proposed again after a random time between this and twice this; 0 means never",
+    {
+      min: 0,
+    },
+  ),
+  reads: flag(false, "whether the log serves reads directly; otherwise reads are proposed as commands"),
   kind: option<MachineKind>(oneOf(...machineKinds), "log", "the state machine that the client uses"),
 });
 
+/** Options for `logClient()`. */
 export type LogClientOptions = OptionsOf<typeof logClientOptions>;
 
-/** Of the requests that wait behind the one that is under way. */
+/** The maximum number of requests that wait for the one in progress. */
 const MAX_WAITING = 10_000;
-/** Reads of one life; the number of the life stands above them. */
+/** The maximum number of reads between restarts. A read's number is `life * MAX_READS` plus a counter. */
 const MAX_READS = 2 ** 32;
 
 type State = LogClient["state"];
 type Ctx = Context<LogClient>;
 
+/**
+ * Creates the client of a replicated log, which is one part of each node. @throws UsageError `bad-option` if an option
+ * is unknown or out of range.
+ */
 export function logClient(given?: Partial<LogClientOptions>): Protocol<LogClient> {
   const { retryMs, reads, kind } = logClientOptions.settle(given);
   const { isRead, sample } = stateMachines[kind];
 
-  /** The next one of the queue, or of the workload. */
+  /** Starts the next request from the queue or the workload. */
   function next(state: State, ctx: Ctx): void {
     if (state.underWay !== null) return;
     const wanted = state.queue.shift() ?? workload(state, ctx);
@@ -97,7 +108,10 @@ export function logClient(given?: Partial<LogClientOptions>): Protocol<LogClient
     return { operation: sample(ctx.self, state.sequence + 1), request: null };
   }
 
-  /** A read is asked for with a new number each time: what has been said to an earlier one may be older than this one. */
+  /**
+   * Proposes a command or starts a read. Each attempt at a read has a new number, because the answer to an earlier
+   * attempt may be older than this request.
+   */
   function ask(state: State, { operation, isRead }: Asked, ctx: Ctx): void {
     if (retryMs > 0) ctx.setTimer("retry", [retryMs, 2 * retryMs]);
     if (!isRead) return ctx.emit({ type: "asked", client: ctx.self, sequence: state.sequence, operation });
@@ -112,7 +126,7 @@ export function logClient(given?: Partial<LogClientOptions>): Protocol<LogClient
     next(state, ctx);
   }
 
-  /** The one that is under way, if it is this read. */
+  /** Returns the request in progress, if it is this read. */
   function readUnderWay(state: State, read: number): Asked | null {
     const { underWay } = state;
     return underWay?.isRead && read === readNumber(state) ? underWay : null;
@@ -139,13 +153,17 @@ export function logClient(given?: Partial<LogClientOptions>): Protocol<LogClient
       },
       execute(state, { request, operation }, ctx) {
         if (state.queue.length >= MAX_WAITING)
-          return ctx.reply(request, { type: "refused", reason: `${MAX_WAITING} requests wait already` });
+          return ctx.reply(request, {
+            type: "refused",
+            reason: `expected at most ${MAX_WAITING} waiting requests; retry later`,
+          });
         state.queue.push({ operation, request });
         next(state, ctx);
       },
       answered(state, { sequence, result, index }, ctx) {
         const { underWay } = state;
-        if (underWay === null || underWay.isRead || sequence !== state.sequence) return; // Of an earlier one.
+        // This answers an earlier command.
+        if (underWay === null || underWay.isRead || sequence !== state.sequence) return;
         ctx.emit({ type: "acknowledged", sequence, index });
         finish(state, underWay, result, ctx);
       },

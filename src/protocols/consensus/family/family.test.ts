@@ -35,7 +35,7 @@ describe("the state machine", () => {
     expect(results(sim, 2)).toEqual(expected.map((result) => ({ type: "result", result })));
   });
 
-  it("brings who was away up to date by a snapshot", () => {
+  it("brings a disconnected node up to date with a snapshot", () => {
     const sim = stage({ machine: { kind: "counter", snapshotEvery: 2 } });
     sim.crash(2);
     sim.command(1, use(5));
@@ -51,7 +51,7 @@ describe("the state machine", () => {
 describe("the client", () => {
   it("proposes again until its command has been applied, which happens once", () => {
     const sim = stage({ machine: { kind: "counter" }, client: { retryMs: 50 } });
-    sim.cut(0, 1); // The command arrives, the answers do not.
+    sim.cut(0, 1); // The command arrives, but the answers do not.
     sim.command(1, execute(1, "add 1"));
     sim.run(500);
     expect(sim.messages.byType.forward).toBeGreaterThan(4);
@@ -68,7 +68,7 @@ describe("the client", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("asks for what it was asked for before a crash", () => {
+  it("repeats a request from before a crash", () => {
     const sim = stage({ machine: { kind: "counter" } });
     sim.cut(2, 0);
     sim.command(2, use(1));
@@ -80,15 +80,17 @@ describe("the client", () => {
     expect(sim.world.state(2).client).toMatchObject({ life: 1, sequence: 1, underWay: null });
   });
 
-  it("refuses what would wait behind ten thousand requests", () => {
+  it("rejects a request when ten thousand are waiting", () => {
     const sim = stage();
     for (let request = 1; request <= 10_002; request++) sim.command(2, execute(request, "append x"));
-    expect(results(sim, 2)).toEqual([{ type: "refused", reason: "10000 requests wait already" }]);
+    expect(results(sim, 2)).toEqual([
+      { type: "refused", reason: "expected at most 10000 waiting requests; retry later" },
+    ]);
   });
 });
 
 describe("the properties", () => {
-  /** Safety alone: nothing is proposed again, so what a crash takes with it stays away. */
+  /** Checks safety only: no command is proposed again, so a command lost in a crash stays lost. */
   function explored(forgets: boolean) {
     const protocol = replicated(() => primaryLog({ forgets }), { client: { retryMs: 0 } });
     return explore({
@@ -104,12 +106,14 @@ describe("the properties", () => {
     });
   }
 
-  it("hold of a log that keeps its order, and are violated by one that forgets it", () => {
+  it("hold for a log that keeps its order, and are violated by one that forgets it", () => {
     expect(explored(false)).toMatchObject({ verdict: "holds" });
     expect(explored(true)).toMatchObject({ verdict: "violated", property: { name: "agreement" } });
   });
 
-  /** A log that orders the commands of the two clients differently at each node, at places chosen by `firstPlace`. */
+  /**
+   * A log that orders the commands of the two clients differently at each node, at positions chosen by `firstPlace`.
+   */
   function orderedByNode(firstPlace: (node: number) => number): Protocol<PrimaryLog> {
     const isKnown = ({ entries }: PrimaryLog["state"], { client }: { client: number }): boolean =>
       entries.some((entry) => entry.client === client);
@@ -139,7 +143,7 @@ describe("the properties", () => {
 
   it.each([
     ["places that no two nodes share", (node: number) => 1 + 2 * node],
-    ["places of which they share one", (node: number) => 1 + node],
+    ["places with one in common", (node: number) => 1 + node],
     ["the same places", () => 1],
   ])("two nodes that apply the same commands in different orders, at %s, violate agreement", (_where, firstPlace) => {
     const protocol = replicated(() => orderedByNode(firstPlace), { client: { retryMs: 100_000 } });

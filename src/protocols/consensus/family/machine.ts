@@ -1,6 +1,6 @@
 /**
- * A replica of the state machine: applies what the log decides, each command of a client once, and takes snapshots so that the log
- * can forget. It journals nothing: after a restart the log tells it everything anew.
+ * The replica of a state machine. It applies each decided command once and takes snapshots so that the log can be
+ * compacted. It journals nothing: after a restart, the log emits the decided commands again.
  * Schneider, ACM Computing Surveys 1990; sessions as in Ongaro & Ousterhout 2014, §8.
  */
 import type { Chunk } from "../../../core/chunk.ts";
@@ -10,18 +10,26 @@ import { natural, oneOf } from "../../../core/shape.ts";
 import { count, flag, type OptionsOf, option, optionTable, whole } from "../../options.ts";
 import { type Command, commandShape, operationShape, snapshotOf, snapshotShape, textOf } from "./replicated-log.ts";
 
-// The deterministic state machines that a replicated log can drive: a map, a counter and a log. Data is plain, operations are text.
+// The deterministic state machines for replicated logs: a map, a counter and a log. Their state is plain data, and
+// their operations are text.
 
+/** The names of the state machines. */
 export const machineKinds = ["log", "map", "counter"] as const;
+/** The name of a state machine. */
 export type MachineKind = (typeof machineKinds)[number];
 
+/** A deterministic state machine with plain data `D`. Operations and results are text. */
 export interface StateMachine<D extends object> {
+  /** Returns the data before the first operation. */
   empty(): D;
-  /** Changes the data in place. What it does not understand changes nothing, and the result says so. */
+  /** Applies the operation to the data in place. An unknown operation changes nothing and returns an error message. */
   apply(data: D, operation: string): string;
-  /** Whether it changes nothing, so that a node may answer from its own data once it knows that they are up to date. */
+  /**
+   * Returns whether the operation changes nothing. A node may answer such an operation from its own data once the data
+   * is known to be up to date.
+   */
   isRead(operation: string): boolean;
-  /** What the workload asks for, one after the other. */
+  /** Returns the operation with this number in a client's workload. */
   sample(client: number, sequence: number): string;
 }
 
@@ -29,7 +37,10 @@ const words = (operation: string): string[] => operation.split(" ");
 const READ = 100;
 const UNKNOWN = "unknown operation";
 
-/** `append TEXT` answers with its place from 1, `read` with the last hundred texts, separated by commas. */
+/**
+ * A list of strings. `append TEXT` returns the position of the new string, counted from 1. `read` returns the last 100
+ * strings, separated by commas.
+ */
 const log: StateMachine<{ entries: string[] }> = {
   empty: () => ({ entries: [] }),
   apply(data, operation) {
@@ -41,13 +52,16 @@ const log: StateMachine<{ entries: string[] }> = {
   sample: (client, sequence) => `append ${client}.${sequence}`,
 };
 
-/** `put KEY VALUE` and `delete KEY` answer with what was there, `get KEY` with what is, `cas KEY OLD NEW` with `yes` or `no`; nothing is "". */
+/**
+ * A map. `put KEY VALUE` and `delete KEY` return the previous value, `get KEY` returns the current one, and `cas KEY
+ * OLD NEW` returns `yes` or `no`. A missing value is "".
+ */
 const map: StateMachine<{ values: Record<string, string> }> = {
   empty: () => ({ values: {} }),
   apply({ values }, operation) {
     const [verb, key = "", ...rest] = words(operation);
     const before = Object.hasOwn(values, key) ? (values[key] as string) : "";
-    // What is put has to be an own key of the object, whatever its name.
+    // The key must become an own property of the object, even if it is a name like `__proto__`.
     const put = (value: string): void => {
       Object.defineProperty(values, key, { value, enumerable: true, configurable: true, writable: true });
     };
@@ -70,7 +84,7 @@ const map: StateMachine<{ values: Record<string, string> }> = {
   sample: (client, sequence) => `put k${sequence % 3} ${client}.${sequence}`,
 };
 
-/** `add NUMBER` and `get` answer with the sum. */
+/** A counter. `add NUMBER` and `get` return the sum. */
 const counter: StateMachine<{ sum: number }> = {
   empty: () => ({ sum: 0 }),
   apply(data, operation) {
@@ -83,37 +97,42 @@ const counter: StateMachine<{ sum: number }> = {
   sample: () => "add 1",
 };
 
-// Each knows its own data; who drives one only keeps them.
+/** The state machines, keyed by name. */
+// Only the state machine knows the type of its data. The replica just stores it.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 export const stateMachines: Readonly<Record<MachineKind, StateMachine<any>>> = { log, map, counter };
 
+/** Vocabulary of the replica of a state machine. */
 export type Machine = {
   state: {
-    /** Of the last place of the log that it has been told of. */
+    /** The index of the last applied log entry. */
     index: number;
     data: object;
-    /** Of each client, what it asked for last and what came of it. */
+    /** For each client: its last command and the result. */
     sessions: Record<NodeId, Session>;
-    /** Of all commands that it has applied, in that order: equal digests mean equal histories. */
+    /** A digest of all applied commands in order. Equal digests mean equal histories. */
     digest: number;
-    /** How many commands since the last snapshot. */
+    /** The number of commands since the last snapshot. */
     unsaved: number;
   };
-  command: /** From the log. */
+  command: /** Commands from the log. */
     | { type: "decided"; index: number; command: Command }
     | { type: "installed"; index: number; snapshot: Chunk[] }
-    /** From a log that says itself when snapshots are taken: this index is the last that is in it. */
+    /** From a log that schedules snapshots: take one that covers all commands up to this index. */
     | { type: "save"; index: number }
-    /** From the client, once the log has said that this node's data are up to date. */
+    /** From the client, once the log has confirmed that this node's data is up to date. */
     | { type: "query"; read: number; operation: string };
-  event: /** For the first time; a command that is decided twice is applied once. `count`: how many commands so far, this one included. */
+  event: /**
+   * Emitted once per command, even if it is decided twice. `count` is the number of commands so far, including this
+   * one.
+   */
     | { type: "applied"; index: number; count: number; digest: number }
-    /** To this node's own client. */
+    /** Events for this node's own client. */
     | { type: "answered"; sequence: number; result: string; index: number }
     | { type: "queried"; read: number; result: string }
-    /** To the log, where it tells clients of other nodes. */
+    /** An event for a log that delivers results to clients on other nodes. */
     | { type: "replied"; client: NodeId; sequence: number; result: string; index: number }
-    /** To the log. */
+    /** Events for the log. */
     | { type: "saved"; index: number; snapshot: Chunk[] };
 };
 
@@ -124,28 +143,36 @@ interface Session {
 
 const machineOptions = optionTable("machine", {
   kind: option<MachineKind>(oneOf(...machineKinds), "log", "the kind of state machine"),
-  snapshotEvery: whole(0, "the number of commands after which it takes a snapshot; 0: never"),
-  snapshotBytes: count(65_536, "how many bytes of a snapshot one chunk holds"),
-  repliesToAll: flag(false, "whether it also reports the results of commands of other nodes' clients"),
+  snapshotEvery: whole(0, "the number of commands between snapshots; 0 disables snapshots"),
+  snapshotBytes: count(65_536, "the size of a snapshot chunk, in bytes"),
+  repliesToAll: flag(false, "whether the replica also reports the results of commands from other nodes' clients"),
 });
 
+/** Options for `machine()`. */
 export type MachineOptions = OptionsOf<typeof machineOptions>;
 
 type State = Machine["state"];
 type Ctx = Context<Machine>;
 
+/**
+ * Creates the replica of a state machine, which applies the decided commands of a log. @throws UsageError `bad-option`
+ * if an option is unknown or out of range.
+ */
 export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
   const { kind, snapshotEvery, snapshotBytes, repliesToAll } = machineOptions.settle(given);
   const { empty, apply } = stateMachines[kind];
 
-  /** Equal states have equal snapshots, whatever order their keys came in: others may compare what they have. */
+  /**
+   * Takes a snapshot. Its keys are in canonical order, so that equal states have equal snapshots. Some logs compare
+   * snapshots from different nodes.
+   */
   function save(state: State, ctx: Ctx): void {
     const { index, data, sessions, digest } = state;
     state.unsaved = 0;
     ctx.emit({ type: "saved", index, snapshot: snapshotOf(canonical({ data, sessions, digest }), snapshotBytes) });
   }
 
-  /** What a client has been waiting for is told where it is. */
+  /** Delivers a result to the client, at this node or through the log. */
   function answer(state: State, client: NodeId, ctx: Ctx): void {
     const session = state.sessions[client];
     if (session === undefined) return;
@@ -159,7 +186,7 @@ export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
     command: {
       decided(state, { index, command }, ctx) {
         const { client, sequence, operation } = command;
-        if (index <= state.index) return; // It is told anew what it has had.
+        if (index <= state.index) return; // Already applied: logs decide entries again after a restart.
         state.index = index;
         if (sequence > (state.sessions[client]?.sequence ?? 0)) {
           state.sessions[client] = { sequence, result: apply(state.data, operation) };
@@ -171,7 +198,7 @@ export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
         if (snapshotEvery > 0 && state.unsaved >= snapshotEvery) save(state, ctx);
       },
       installed(state, { index, snapshot }, ctx) {
-        if (index <= state.index) return; // It has had all of it.
+        if (index <= state.index) return; // This replica has already applied all of it.
         Object.assign(state, JSON.parse(textOf(snapshot)), { index, unsaved: 0 });
         for (const client of Object.keys(state.sessions)) answer(state, Number(client), ctx);
       },
@@ -199,11 +226,11 @@ export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
   };
 }
 
-/** Clients number their commands without gaps, so the sequence numbers add up to the number of commands. */
+/** Returns the number of applied commands, which is the sum of the clients' sequence numbers, which have no gaps. */
 const applied = ({ sessions }: State): number =>
   Object.values(sessions).reduce((count, { sequence }) => count + sequence, 0);
 
-/** FNV-1a over the text, from what came before. */
+/** Returns the FNV-1a hash of the text, seeded with the previous digest. */
 function mixed(before: number, text: string): number {
   let hash = (before ^ 0x81_1c_9d_c5) >>> 0;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01_00_01_93) >>> 0;

@@ -1,13 +1,18 @@
-/** How replicated logs are shown: their messages, and what keeps coming while nothing is the matter. */
+/**
+ * Presentations of consensus protocols for the studio and traces: message labels, and the messages that recur when the
+ * system is idle.
+ */
 import type { DeclaredPresentation } from "../../headlines.ts";
 import { positioned, present } from "../../presentation.ts";
 import type { Paxos } from "../paxos/paxos.ts";
 import type { TwoPhaseCommit } from "../two-phase-commit/vocabulary.ts";
 
-// How consensus stands: to whose ballot an acceptor has promised itself, and who coordinates.
+// Node positions in the diagram.
 
+/** Places each node at the proposer that has its promise. */
 export const byPromises = positioned<Paxos["state"]>(({ promised }) => present({ grantedTo: promised?.node }));
 
+/** Places each node at the coordinator that it depends on. */
 export const aroundCoordinator = positioned<TwoPhaseCommit["state"]>(({ coordinator, parts }, node) => {
   const all = Object.entries(parts).map(([by, part]) => ({ by: Number(by), status: part.status }));
   const doubts = all.filter(({ by, status }) => status === "in doubt" && by !== node).map(({ by }) => by);
@@ -15,7 +20,7 @@ export const aroundCoordinator = positioned<TwoPhaseCommit["state"]>(({ coordina
   return present({ towards: named, waitsFor: doubts });
 });
 
-/** Of logs with ballots and slots. */
+/** The presentation for logs with ballots and slots. */
 export const ballotLog: DeclaredPresentation = {
   term: "ballot",
   labels: {
@@ -28,6 +33,7 @@ export const ballotLog: DeclaredPresentation = {
   periodic: ["heartbeat", "confirm", "led"],
 };
 
+/** The presentation for Raft. */
 export const raftLog: DeclaredPresentation = {
   labels: {
     requestPreVote: ["term"],

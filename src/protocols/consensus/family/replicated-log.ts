@@ -1,6 +1,7 @@
 /**
- * What every replicated log offers: commands in, the same commands out at every node in one order. A deterministic state
- * machine (`machine.ts`) applies them, a client (`client.ts`) asks for them; neither knows which algorithm is between.
+ * The interface of every replicated log. Clients propose commands, and every node receives the decided commands in the
+ * same order. A deterministic state machine (`machine.ts`) applies them and a client (`client.ts`) requests them.
+ * Neither depends on the log's algorithm.
  * Schneider, "Implementing Fault-Tolerant Services Using the State Machine Approach", ACM Computing Surveys 1990.
  */
 import { Chunk } from "../../../core/chunk.ts";
@@ -8,80 +9,112 @@ import type { NodeId, Vocabulary } from "../../../core/protocol.ts";
 import { chunk, list, natural, type Shapes, struct, text } from "../../../core/shape.ts";
 
 /**
- * What a client wants done. It numbers its commands 1, 2, 3 … and has one under way at a time, so a machine that is given one
- * twice sees it by its number.
+ * A client's command. A client numbers its commands from 1 and has one in progress at a time, so the state machine
+ * recognizes duplicates by their number.
  */
 export interface Command {
-  /** The node where the client is. */
+  /** The client's node. */
   client: NodeId;
+  /** The command's number, counted from 1 for each client. */
   sequence: number;
-  /** In the words of the state machine, such as `add 1`. */
+  /** The state machine operation, such as `add 1`. */
   operation: string;
 }
 
 const MAX_OPERATION_BYTES = 65_536;
+/** The maximum size of one chunk of a snapshot. */
 export const MAX_CHUNK_BYTES = 1_048_576;
-/** A snapshot has at most 16 GiB. */
+/** The maximum number of chunks in a snapshot. It limits a snapshot to 16 GiB. */
 export const MAX_CHUNKS = 16_384;
-/** The limit of algorithms that hold snapshots as text. */
+/** The maximum size of a snapshot in algorithms that keep snapshots as text. */
 export const MAX_SNAPSHOT_BYTES = 16_777_216;
+/** The maximum length of a member list. */
 export const MAX_MEMBERS = 1_000;
 
-/** Who votes, and who is only told. Ascending. */
+/** The members of a log. Each list is in ascending order. */
 export interface Members {
+  /** The nodes that vote. */
   voters: NodeId[];
+  /** The nodes that receive the log but do not vote. */
   learners: NodeId[];
 }
 
-/** Why members stay as they are: one that was to vote takes nothing of what it is sent, or falls behind as fast as it is sent it. */
+/**
+ * The reason why a membership change was refused. `no progress`: a new voter accepted nothing. `too slow`: a new voter
+ * falls behind as fast as it catches up.
+ */
 export type Refusal = "no progress" | "too slow";
 
+/** The commands and events of replicated logs. Each log supports a subset. */
 export interface ReplicatedLog extends Vocabulary {
-  command: /** At any node. It may be lost, or decided more than once: who wants it proposes it again until it is decided. */
+  /** The commands that a log can accept. Every log accepts `propose`. */
+  command: /**
+   * Accepted at any node. The command may be lost or decided more than once. The client proposes it again until it is
+   * decided.
+   */
     | { type: "propose"; command: Command }
-    /** From the state machine: this snapshot stands for all up to the index, and the log may forget that. */
+    /** From the state machine: this snapshot replaces all commands up to the index, so the log may drop them. */
     | { type: "compact"; index: number; snapshot: Chunk[] }
-    /** Where the log has reads of its own: asks when a read of this number is up to date. It may be lost, too. */
+    /** For logs that serve reads: requests a `readable` event with this number. The request may be lost. */
     | { type: "read"; read: number }
-    /** Where members may change: these are to be the members. Whoever wants it asks until it is in effect. */
+    /** For logs whose members can change. The caller repeats the request until the change is in effect. */
     | ({ type: "reconfigure" } & Members)
-    /** Where there is a leader that can choose another. */
+    /** For logs whose leader can transfer the leadership. */
     | { type: "transfer"; to: NodeId }
-    /** Where clients may be apart from replicas: from the state machine, what came of a command of another node's client. */
+    /**
+     * From the state machine, for logs whose clients may run on nodes that are not replicas: the result of such a
+     * client's command.
+     */
     | { type: "reply"; client: NodeId; sequence: number; result: string; index: number };
+  /** The events that a log can emit. Every log emits `decided`. */
   event: /**
-   * At this place of the order stands this command. Indices grow by node and are the same everywhere; those in between
-   * hold what the log needs for itself. After a restart, what stands above the last snapshot is decided anew.
+   * The log has this command at this index. Indexes increase at each node and are the same at all nodes. The log uses
+   * some indexes for itself. After a restart, all commands above the last snapshot are decided again.
    */
     | { type: "decided"; index: number; command: Command }
-    /** This snapshot stands for all up to the index: after a restart, or since this node had fallen behind. */
+    /**
+     * This snapshot replaces all commands up to the index. Emitted after a restart, or when this node has fallen
+     * behind.
+     */
     | { type: "installed"; index: number; snapshot: Chunk[] }
-    /** All that had been decided before the read was asked for has been told to this node by now. */
+    /** This node has emitted everything that was decided before the read was requested. */
     | { type: "readable"; read: number }
-    /** Who leads in this node's eyes, where somebody does. */
+    /** The current leader, as far as this node knows. Null if it does not know of one. */
     | { type: "led"; leader: NodeId | null; term: number }
-    /** So few have answered who would lead, and `needed` must: nothing is decided until enough are back. */
+    /**
+     * Only `promised` nodes have answered the candidate, which needs `needed` answers. Nothing is decided until enough
+     * nodes answer.
+     */
     | { type: "halted"; promised: number; needed: number }
-    /** These are the members from here on. */
+    /** The membership has changed to these members. */
     | ({ type: "reconfigured" } & Members)
-    /** Where new voters have to have the log first: these are not the members, and were asked for here or at the leader, which this is. */
+    /**
+     * For logs that bring new voters up to date first: the change was refused, and the members stay the same. Emitted
+     * at the requesting node and at the leader.
+     */
     | ({ type: "changeRefused"; reason: Refusal } & Members)
-    /** Where the log says when snapshots are taken: now, of all up to the index. The state machine answers with `compact`. */
+    /**
+     * For logs that decide when snapshots are taken: requests a snapshot up to the index. The state machine answers
+     * with `compact`.
+     */
     | { type: "checkpoint"; index: number }
-    /** Where replicas may lie: it has signed what no correct node signs, such as two values for one place. */
+    /**
+     * For logs with Byzantine replicas: `liar` has signed statements that no correct replica would sign, such as two
+     * values for one sequence number.
+     */
     | { type: "exposed"; liar: NodeId; view: number; sequence: number }
-    /** To this node's own client, where it is apart from the replicas. */
+    /** For this node's own client, in logs whose clients may run on nodes that are not replicas. */
     | { type: "answered"; sequence: number; result: string; index: number };
 }
 
 export const operationShape = text(MAX_OPERATION_BYTES);
 export const resultShape = text(16_777_216);
-/** A snapshot is a list of chunks, so that no node has to hold, send or journal all of it at once. */
+/** The shape of a snapshot: a list of chunks, so that no node has to keep, send or journal all of it at once. */
 export const snapshotShape = list(chunk(MAX_CHUNK_BYTES), MAX_CHUNKS);
 export const commandShape = struct<Command>({ client: natural, sequence: natural, operation: operationShape });
 export const membersShape = { voters: list(natural, MAX_MEMBERS), learners: list(natural, MAX_MEMBERS) };
 
-/** Those that an algorithm has are its shapes. */
+/** The shapes of all commands. An algorithm uses those that it supports. */
 export const logCommandShapes: Shapes<ReplicatedLog["command"]> = {
   propose: { command: commandShape },
   compact: { index: natural, snapshot: snapshotShape },
@@ -91,9 +124,10 @@ export const logCommandShapes: Shapes<ReplicatedLog["command"]> = {
   reply: { client: natural, sequence: natural, result: resultShape, index: natural },
 };
 
+/** Returns whether two values are the same command from the same client. */
 export const isSameCommand = (a: Command, b: Command): boolean => a.client === b.client && a.sequence === b.sequence;
 
-/** A snapshot with this text, in chunks of at most `maxBytes`. */
+/** Returns a snapshot with this text, in chunks of at most `maxBytes` bytes. */
 export function snapshotOf(content: string, maxBytes = MAX_CHUNK_BYTES): Chunk[] {
   const { bytes } = Chunk.of(content);
   const chunks: Chunk[] = [];
@@ -102,7 +136,7 @@ export function snapshotOf(content: string, maxBytes = MAX_CHUNK_BYTES): Chunk[]
   return chunks;
 }
 
-/** All of a snapshot, as text. */
+/** Returns the text of a snapshot. */
 export function textOf(snapshot: readonly Chunk[]): string {
   const bytes = new Uint8Array(snapshot.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

@@ -1,4 +1,7 @@
-/** The system of a replicated log: a client and a replica of the state machine at every node, in simulator, checker and real processes alike. */
+/**
+ * Systems built on a replicated log, with a client and a replica of the state machine at every node. The simulator, the
+ * checker and real processes run the same system.
+ */
 import type { Assembly, Wires } from "../../../core/assemble.ts";
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { withFixed } from "../../options.ts";
@@ -11,31 +14,34 @@ type States = { client: LogClient["state"]; machine: Machine["state"] };
 type Body = { type: string; sequence?: number; index?: number; count?: number; digest?: number };
 type Happened = { type: string; body: Body };
 
-/** Number of recent commands kept per node. It covers the overlap between nodes that are not far apart. */
+/** The number of recent commands kept per node. Nodes that are not far apart have some of these in common. */
 const REMEMBERED = 32;
 
 interface Application {
-  /** How many commands the node had applied, this one included. */
+  /** The number of commands that the node has applied, including this one. */
   readonly count: number;
-  /** The command's place in the log. */
+  /** The command's index in the log. */
   readonly index: number;
-  /** Of all commands up to this one, in their order. */
+  /** The digest of all commands up to this one, in order. */
   readonly digest: number;
 }
 
-/** The last commands that a node applied, in all its lives; ascending by place. */
+/** The last commands that a node applied, in ascending order of index. Includes commands from before crashes. */
 type Applied = readonly Application[];
 
-/** A digest that no application has: the node contradicted itself. */
+/** The digest that marks a node that contradicted itself. No application has it. */
 const CONTRADICTION = -1;
 
-/** Two nodes that apply the same order have the same command as their n-th, at the same place, after the same commands. */
+/**
+ * Returns whether two applications are inconsistent. With one total order, the nth command is the same at all nodes, at
+ * the same index and with the same digest.
+ */
 const contradict = (a: Application, b: Application): boolean =>
   (a.count === b.count || a.index === b.index) && (a.count !== b.count || a.index !== b.index || a.digest !== b.digest);
 
 const agreement = {
   name: "agreement",
-  claim: "all nodes, those that have crashed since among them, apply the same commands in the same order",
+  claim: "all nodes, including crashed ones, apply the same commands in the same order",
   when: "always",
   history: {
     empty: [] as Applied,
@@ -64,17 +70,17 @@ const agreement = {
   },
 } as const;
 
-/** How many commands the client of a node has asked for. */
+/** The integrity property. Its history is the number of commands that the node's client has requested. */
 const integrity = {
   name: "integrity",
-  claim: "what a node has applied for a client, that client has asked for",
+  claim: "every command that a node applies for a client was requested by that client",
   when: "always",
   history: {
     empty: 0,
     after: (before: number, { type, body }: Happened): number =>
       type === "client" && body.type === "asked" ? Math.max(before, body.sequence ?? 0) : before,
   },
-  // A client that lies may have asked for anything.
+  // A Byzantine client may have requested anything.
   holds: ({ alive, nodes, state, history }: World<States>): boolean =>
     alive.every((node) =>
       Object.entries(state(node).machine.sessions).every(
@@ -90,7 +96,7 @@ interface Acknowledged {
 
 const durability = {
   name: "durability",
-  claim: "what a client was told is applied, every node has applied that has come as far",
+  claim: "a command acknowledged to a client is applied by every node whose log has reached its index",
   when: "always",
   history: {
     empty: { sequence: 0, index: 0 } as Acknowledged,
@@ -109,22 +115,30 @@ const durability = {
 
 const termination = {
   name: "termination",
-  claim: "a command that a client has asked for is applied in the end",
+  claim: "every command that a client requests is eventually applied",
   when: "leadsTo",
   given: ({ state }: World<States>, node: NodeId): boolean => state(node).client.underWay !== null,
   holds: ({ state }: World<States>, node: NodeId): boolean => state(node).client.underWay === null,
 } as const;
 
-/** @param orders stand in the place of one order for all and of what follows from it for places, where the log promises less. */
+/**
+ * Returns the properties of a log with clients. @param orders the properties that replace `agreement` and `durability`
+ * for a log without a single total order
+ */
 const logProperties = (orders: readonly Property<never>[]): readonly Property<never>[] =>
   [...(orders.length === 0 ? [agreement, durability] : orders), integrity, termination] as readonly Property<never>[];
 
 type Replica<L extends ReplicatedLog> = { client: LogClient; machine: Machine; log: L };
+/** Vocabulary of a node with a client, a state machine and the log in between. */
 export type ReplicatedSystem<L extends ReplicatedLog> = Assembly<Replica<L>>;
 
+/** Options for a replicated system, by part. */
 export interface ReplicatedSystemOptions<O> {
+  /** Options for the client. Its other options are derived from the log and the machine. */
   client?: Partial<Pick<LogClientOptions, "retryMs">>;
+  /** Options for the state machine. */
   machine?: Partial<MachineOptions>;
+  /** Options for the log. */
   log?: O;
 }
 
@@ -151,7 +165,10 @@ const wires: Wires<Replica<ReplicatedLog>> = {
   },
 };
 
-/** @param orders what the log promises of its order where that is not one order for all commands. */
+/**
+ * Returns a system with a client and a state machine at every node. @param orders the ordering properties of a log
+ * without a single total order
+ */
 export function withLogClients<L extends ReplicatedLog, O extends object>(
   { parts, wires: ofLog, algorithm }: System,
   orders: readonly Property<never>[],
@@ -172,13 +189,13 @@ export function withLogClients<L extends ReplicatedLog, O extends object>(
       make({ ...options, client, machine }),
     );
     const promised = logProperties(orders);
-    // What the log promises by itself under the same name is said once, with the clients that see it.
+    // Properties that include the clients replace the log's properties with the same name.
     const others = system.properties.filter(({ name }) => !promised.some((property) => property.name === name));
     return { ...system, properties: [...others, ...promised] } as never;
   };
 }
 
-/** A replicated log with a client and a state machine at every node. */
+/** Creates a replicated log with a client and a state machine at every node. */
 export const replicated = <L extends ReplicatedLog, O extends object>(
   log: (options?: O) => Protocol<L>,
   options?: ReplicatedSystemOptions<O>,

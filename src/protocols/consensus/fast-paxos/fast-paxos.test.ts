@@ -55,8 +55,8 @@ function stage(
   return { sim, lines, decided, decidedAt };
 }
 
-describe("fast paxos: what it costs", () => {
-  it.each([4, 5, 7, 9, 11])("N = %i: N − 1 propose, N(N − 1) accepted, everybody knows after 2 delays", (nodes) => {
+describe("fast paxos: costs", () => {
+  it.each([4, 5, 7, 9, 11])("N = %i: N − 1 propose, N(N − 1) accepted, and all nodes know after 2 delays", (nodes) => {
     const { sim, decided, decidedAt } = stage(nodes);
     sim.command(1, propose(1));
     sim.run(99);
@@ -67,7 +67,7 @@ describe("fast paxos: what it costs", () => {
       expect(decidedAt[node]).toEqual([2 * D]);
     }
   });
-  /** Two commands at once reach half of the acceptors in one order and half in the other. */
+  /** Sends two concurrent commands that reach half of the acceptors in one order and half in the other. */
   function collide(nodes: number, recovery: "coordinated" | "uncoordinated") {
     const staged = stage(nodes, { recovery });
     const late = range(Math.ceil(nodes / 2) + 1, nodes - 1);
@@ -79,7 +79,7 @@ describe("fast paxos: what it costs", () => {
     return staged;
   }
 
-  it.each([4, 5, 7, 9, 11])("N = %i: a collision costs 2 delays more with a coordinator", (nodes) => {
+  it.each([4, 5, 7, 9, 11])("N = %i: a collision costs 2 more delays with a coordinator", (nodes) => {
     const { sim, decided, decidedAt } = collide(nodes, "coordinated");
     expect(sim.messages.byType).toEqual({
       propose: 2 * (nodes - 1),
@@ -89,7 +89,7 @@ describe("fast paxos: what it costs", () => {
     sim.run(99);
     for (const node of range(0, nodes - 1)) {
       expect(decided(node)).toEqual(["1 append 0.1", "2 append 1.1"]);
-      expect(decidedAt[node]).toEqual([4 * D, 6 * D]); // The loser tries the next instance.
+      expect(decidedAt[node]).toEqual([4 * D, 6 * D]); // The losing command tries the next instance.
     }
     expect(sim.messages.byType).toEqual({
       propose: 3 * (nodes - 1),
@@ -98,7 +98,7 @@ describe("fast paxos: what it costs", () => {
     });
   });
 
-  it.each([4, 5, 7, 9, 11])("N = %i: and 1 delay more without", (nodes) => {
+  it.each([4, 5, 7, 9, 11])("N = %i: a collision costs 1 more delay without a coordinator", (nodes) => {
     const { sim, decided, decidedAt } = collide(nodes, "uncoordinated");
     sim.run(99);
     for (const node of range(0, nodes - 1)) {
@@ -130,7 +130,7 @@ describe("fast paxos: quorums", () => {
     expect(() => requireQuorums(nodes, { classic: Math.floor(nodes / 2), fast: nodes })).toThrow("2·Qc > N");
   });
 
-  it("both choices meet for every N", () => {
+  it("both choices give intersecting quorums for every N", () => {
     for (const nodes of range(1, 200))
       for (const choice of ["majority", "equal"] as const) {
         const sizes = chosenQuorums(nodes, choice);
@@ -140,9 +140,9 @@ describe("fast paxos: quorums", () => {
       }
   });
 
-  it("quorums that need not meet are refused before the run", () => {
+  it("rejects quorums that need not intersect before the run", () => {
     expect(() => stage(5, { fastQuorum: 3 })).toThrow(
-      "expected the fast quorum of 5 nodes to be at least 4 beside a classic one of 3, so that any two fast quorums and a classic one meet (Qc + 2·Qf > 2N), got 3",
+      "expected the fast quorum of 5 nodes to be at least 4 with a classic quorum of 3, so that any two fast quorums intersect within it (Qc + 2·Qf > 2N), got 3",
     );
   });
 });
@@ -150,23 +150,33 @@ describe("fast paxos: quorums", () => {
 describe("fast paxos: picking a value", () => {
   const [x, y, z] = [command(0), command(1), command(2)];
   const vote = (value: Value): Vote => ({ round: { count: 1, node: 0, step: step.fast }, value });
-  /** 4 acceptors: a classic and a fast quorum of 3. 5 acceptors: 3 and 4. */
+  /** With 4 acceptors, a classic and a fast quorum have 3 each. With 5 acceptors, they have 3 and 4. */
   it.each<[string, number, (Vote | null)[], Picked]>([
-    ["nothing where no acceptor has voted", 4, [null, null, null], { is: "free" }],
+    ["no value if no acceptor has voted", 4, [null, null, null], { is: "free" }],
     ["the one value", 4, [vote(x), null, null], { is: "value", value: x }],
-    ["what 2 of 3 voted for, since the fourth may have", 4, [vote(x), vote(x), vote(y)], { is: "value", value: x }],
-    ["that also as the last", 4, [vote(y), vote(x), vote(x)], { is: "value", value: x }],
-    ["nothing where each voted for another", 4, [vote(x), vote(y), vote(z)], { is: "free" }],
-    ["what 2 of 3 voted for, since both others may have", 5, [vote(x), vote(x), vote(y)], { is: "value", value: x }],
-    ["nothing where 2 of 4 did, and one may have", 5, [vote(x), vote(x), vote(y), vote(z)], { is: "free" }],
+    [
+      "the value of 2 of 3, since the fourth may have voted for it",
+      4,
+      [vote(x), vote(x), vote(y)],
+      { is: "value", value: x },
+    ],
+    ["the same value, reported last", 4, [vote(y), vote(x), vote(x)], { is: "value", value: x }],
+    ["no value if each voted for another", 4, [vote(x), vote(y), vote(z)], { is: "free" }],
+    [
+      "the value of 2 of 3, since both others may have voted for it",
+      5,
+      [vote(x), vote(x), vote(y)],
+      { is: "value", value: x },
+    ],
+    ["no value if 2 of 4 voted for it and one more may have", 5, [vote(x), vote(x), vote(y), vote(z)], { is: "free" }],
   ])("picks %s", (_what, nodes, promises, picked) => {
     expect(pick(promises, nodes, chosenQuorums(nodes, "majority"))).toEqual(picked);
   });
 });
 
-describe("fast paxos: a log that goes on", () => {
+describe("fast paxos: a long log", () => {
   it.each(["coordinated", "uncoordinated"] as const)(
-    "%s: four nodes whose commands collide, with losses, crashes and partitions: one order",
+    "%s: keeps one order with colliding commands, losses, crashes and partitions",
     (recovery) => {
       const setting = fastSettings["collisions in adversity"]!;
       const protocol = fastPaxos({ recovery, patienceMs: 60, heartbeatMs: 25 }) as unknown as AnyProtocol;
@@ -187,7 +197,7 @@ describe("fast paxos: a log that goes on", () => {
   });
 
   it.each(["coordinated", "uncoordinated"] as const)(
-    "%s: any proposers, crashes and recoveries: one order, and all that is asked for again is decided",
+    "%s: keeps one order with any proposers, crashes and recoveries, and decides every repeated command",
     (recovery) => {
       fc.assert(
         fc.property(fc.nat(), fc.array(happening, { maxLength: 30 }), (seed, happenings) => {
@@ -227,7 +237,7 @@ describe("fast paxos: a log that goes on", () => {
   );
 });
 
-/** One instance, in which nodes 1 and 2 propose; 0 coordinates. */
+/** Explores one instance, with proposals from nodes 1 and 2. Node 0 coordinates. */
 const model = (
   nodes: number,
   options: Partial<FastPaxosOptions>,
@@ -273,14 +283,14 @@ describe("fast paxos: every run of one instance and two proposers keeps agreemen
     expect(found).toMatchObject({ verdict: "holds", states: 1_430_966 });
   });
 
-  /** Breadth-first search does not end here: 4,000,000 states were looked at once, to depth 11. */
+  /** Breadth-first search does not finish here: one run explored 4,000,000 states, to a depth of 11. */
   it("four acceptors, with a crash and a recovery: no violation in 300,000 states", { tags: ["long"] }, () => {
     const found = reaching(explore(model(4, {}, { crashes: 1, recoveries: 1, maxStates: 300_000 })), "decided");
     expect([found.verdict, found.property]).toEqual(["unknown", null]);
   });
 
   it.each(["coordinated", "uncoordinated"] as const)(
-    "four acceptors, %s: nor in random, PCT and swarm runs with a crash, a recovery, a loss and time-outs",
+    "four acceptors, %s: also in random, PCT and swarm runs with a crash, a recovery, a loss and timeouts",
     { tags: ["long"] },
     (recovery) => {
       const bounds = { ...faults, timers: "free", maxTimeouts: 6 } as const;

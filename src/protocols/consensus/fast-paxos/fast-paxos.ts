@@ -1,15 +1,18 @@
 /**
- * Fast Paxos as a replicated log: proposers send their commands straight to the acceptors, and a fast quorum that takes the same one
- * in an instance has chosen it, two message delays after it was proposed.
- * Lamport, "Fast Paxos", Distributed Computing 19, 2006; each file is named for what the paper calls it.
+ * Fast Paxos as a replicated log: proposers send their commands directly to the acceptors. A command is chosen once a
+ * fast quorum accepts it in an instance, two message delays after it was proposed.
+ * Lamport, "Fast Paxos", Distributed Computing 19, 2006; the terms are the paper's.
  *
- * Assumes   crash-recovery nodes with a journal; the same options at all nodes; for liveness, a classic quorum alive, reliable links
- *           and a bound on delay in the end. Fast rounds need a fast quorum: N ≥ 4 for one that stands a crash.
- * Safety    agreement: in each instance no two nodes learn different values. Integrity: what is chosen was proposed.
- * Liveness  a command that a client proposes again and again is decided in the end.
- * Cost      an undisturbed command: N − 1 propose and N(N − 1) accepted, since every acceptor tells every learner; 2 delays.
- *           A collision: coordinated recovery N − 1 accept and N(N − 1) accepted more, 2 delays more; uncoordinated N(N − 1)
- *           accepted more, 1 delay more. One journal record of each acceptor for each vote.
+ * Assumes   crash-recovery nodes with a journal; the same options at all nodes; for liveness, a classic quorum is
+ *           alive, links are eventually reliable, and delays are eventually bounded. Fast rounds need a fast quorum,
+ *           which tolerates a crash only if N ≥ 4.
+ * Safety    agreement: in each instance, no two nodes learn different values. Integrity: every chosen value was
+ *           proposed.
+ * Liveness  a command that a client proposes repeatedly is eventually decided.
+ * Cost      an undisturbed command takes N − 1 propose and N(N − 1) accepted messages, since every acceptor sends to
+ *           every learner, and 2 message delays. After a collision, coordinated recovery adds N − 1 accept and N(N − 1)
+ *           accepted messages and 2 delays; uncoordinated recovery adds N(N − 1) accepted messages and 1 delay. Each
+ *           acceptor journals one record per vote.
  */
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { type Command, isSameCommand, logCommandShapes } from "../family/replicated-log.ts";
@@ -61,17 +64,18 @@ import {
   step,
 } from "./vocabulary.ts";
 
-// The proposer: sends its command straight to the acceptors, for the next instance that it takes to be free. Who loses one tries the next.
+// The proposer sends its command directly to the acceptors, for the next instance that it considers free. If a
+// different command wins the instance, the proposer tries the next one.
 
 function propose(state: State, command: Command, ctx: Ctx, settings: Settings): void {
   const known = state.proposals.find((mine) => isSameCommand(mine.command, command));
-  if (known !== undefined) return send(state, known, ctx, settings); // Messages have been lost.
-  if (state.proposals.length >= settings.maxProposals) return; // The client asks again.
+  if (known !== undefined) return send(state, known, ctx, settings); // Messages may have been lost.
+  if (state.proposals.length >= settings.maxProposals) return; // The client retries.
   state.proposals.push({ command, instance: null });
   placeProposals(state, ctx, settings);
 }
 
-/** Gives an instance to each command that has none, or whose instance another one has got. */
+/** Assigns an instance to each command that has none or has lost its instance to a different command. */
 function placeProposals(state: State, ctx: Ctx, settings: Settings): void {
   while (!state.isRestored) {
     const open = state.proposals.find((mine) => isUnplaced(state, mine));
@@ -94,7 +98,10 @@ function send(state: State, { command, instance }: Proposal, ctx: Ctx, settings:
   take(state, instance, command, ctx, settings);
 }
 
-/** Phase 2b of a fast round: the first command that arrives for an instance gets the vote, if the coordinator has sent "any". */
+/**
+ * Performs phase 2b of a fast round: votes for the first command that arrives for an instance, if the coordinator has
+ * sent "any".
+ */
 function take(state: State, instance: number, command: Command, ctx: Ctx, settings: Settings): void {
   if (state.open === null) return pickCommand(state, command, ctx, settings);
   const cast = { instance, round: { ...state.promised, step: step.fast }, value: command };
@@ -119,12 +126,18 @@ function initialState(self: NodeId, peers: readonly NodeId[]): State {
   };
 }
 
+/**
+ * Creates Fast Paxos as a replicated log. Its `init()` throws UsageError `bad-quorum` if two quorums of the given sizes
+ * need not intersect.
+ *
+ * @throws UsageError `bad-option` if an option is unknown or out of range.
+ */
 export function fastPaxos(given?: Partial<FastPaxosOptions>): Protocol<FastPaxos> {
   const settings = settled(given);
   return {
     name: "fast-paxos",
     init(self, peers) {
-      settings.quorumsOf(peers.length + 1); // Refused before the run where they need not meet.
+      settings.quorumsOf(peers.length + 1); // Throws if two quorums need not intersect.
       return initialState(self, peers);
     },
     start(state, ctx) {
@@ -161,7 +174,7 @@ export function fastPaxos(given?: Partial<FastPaxosOptions>): Protocol<FastPaxos
   };
 }
 
-/** What may follow from whatever has been learnt. */
+/** Takes the steps that new promises or decisions have made possible. Runs after each step. */
 function afterwards(state: State, ctx: Ctx, settings: Settings): void {
   leadIfPromised(state, ctx, settings);
   placeProposals(state, ctx, settings);
@@ -170,7 +183,7 @@ function afterwards(state: State, ctx: Ctx, settings: Settings): void {
 
 type Receive = Protocol<FastPaxos>["receive"];
 
-/** Phases 1 and 2, with "any". */
+/** Returns the handlers for phases 1 and 2, including "any". */
 const phases = (
   settings: Settings,
 ): Pick<Receive, "prepare" | "promise" | "propose" | "accept" | "any" | "accepted"> => ({
@@ -189,7 +202,7 @@ const phases = (
     if (instance <= state.upTo) return teach(state, from, instance, ctx);
     const last = state.votes[instance];
     take(state, instance, command, ctx, settings);
-    // It has voted for this before, and is asked again: its vote may have been lost.
+    // This node has already voted for the command. The proposer is retrying, so the vote may have been lost.
     if (last !== undefined && last === state.votes[instance] && isSameValue(last.value, command))
       ctx.send(from, { type: "accepted", instance, ...last });
     recover(state, instance, ctx, settings);
@@ -216,7 +229,7 @@ const phases = (
   },
 });
 
-/** Heartbeats, refusals, and help for who has fallen behind. */
+/** Returns the handlers for heartbeats, refusals, and messages that help nodes catch up. */
 const upkeep = (settings: Settings): Pick<Receive, "nack" | "heartbeat" | "catchUp" | "chosen" | "snapshot"> => ({
   nack: (state, _from, { promised }, ctx) => noteHigher(state, promised, ctx, settings),
   heartbeat(state, from, { ballot, any, upTo }, ctx) {
@@ -276,7 +289,7 @@ const declarations: Pick<Protocol<FastPaxos>, "shapes" | "source" | "assumes" | 
   source: "Lamport, Distributed Computing 19, 2006",
   assumes: ["crash-recovery nodes with a journal", "for liveness: a classic quorum alive, reliable links"],
   properties: [agreement],
-  costs: [{ when: "one undisturbed command", messages: (nodes) => (nodes - 1) * (nodes + 1) }],
+  costs: [{ when: "one command, no collision", messages: (nodes) => (nodes - 1) * (nodes + 1) }],
   view: (state) => ({
     role: roles[state.coordinator.is],
     leader: state.leader,

@@ -1,8 +1,9 @@
 /**
  * The roles of a node: coordinator, acceptor and learner.
  *
- * The coordinator: phase 1 once for all instances, then phase 2a: a value for each instance in which something may have been chosen,
- * and "any" for all that follow, once a fast quorum of acceptors is with it. Before that it picks the commands itself ("Progress").
+ * The coordinator runs phase 1 once for all instances, then phase 2a. It proposes a value for each instance that may
+ * already have one. Once a fast quorum of acceptors has promised, it sends "any" for all later instances. Until then it
+ * picks the commands itself (section "Progress" of the paper).
  */
 import type { Chunk } from "../../../core/chunk.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -36,26 +37,33 @@ import {
   type Value,
 } from "./vocabulary.ts";
 
-// "Collision Recovery": proposers whose commands reach the acceptors in different orders split a fast round, so that no value can get a
-// quorum. What acceptors have voted for in round i says as well what a promise for round i + 1 would say, so phase 1 is not needed:
-// the coordinator picks and asks (+2 delays), or each acceptor picks by the same rule and votes (+1 delay).
+// Section "Collision Recovery" of the paper. If commands reach the acceptors in different orders, the votes in a fast
+// round are split, so that no value can get a quorum. Votes in round i also count as promises for round i + 1, so phase
+// 1 is not needed. Either the coordinator picks a value and proposes it (2 more delays), or each acceptor picks a value
+// by the same rule and votes for it (1 more delay).
 
 type Votes = Readonly<Record<NodeId, Value>>;
 
-/** Whatever those say that have not been heard, no value gets a fast quorum any more. */
+/**
+ * Returns whether it is now impossible for any value to get a fast quorum, no matter how the remaining acceptors vote.
+ */
 function isCollision(votes: Votes, nodes: number, fastQuorum: number): boolean {
   const values = Object.values(votes);
   const most = Math.max(0, ...values.map((value) => values.filter((other) => isSameValue(other, value)).length));
   return most + nodes - values.length < fastQuorum;
 }
 
+/** Resolves a collision in an instance, if the votes reveal one. */
 export function recover(state: State, instance: number, ctx: Ctx, settings: Settings): void {
   const heard = state.learnt[instance];
   if (heard === undefined || !isSameBallot(heard.ballot, state.promised)) return;
   const nodes = nodesOf(ctx);
   const quorums = settings.quorumsOf(nodes);
 
-  /** What is voted for in the round after `at`, once a quorum of that has voted in `at` and collided. */
+  /**
+   * Returns the value to vote for in the round after `at`, once enough acceptors for a quorum in that round have voted
+   * in `at` and their votes collide.
+   */
   function pickedAfter(at: Step, quorum: number): { value: Value } | null {
     const votes: Votes = heard?.votes[at] ?? {};
     const values = Object.values(votes);
@@ -80,11 +88,12 @@ export function recover(state: State, instance: number, ctx: Ctx, settings: Sett
   const picked = pickedAfter(isUncoordinated ? step.uncoordinated : step.fast, quorums.classic);
   const cast = { instance, round: { ...state.promised, step: step.coordinated }, value: picked?.value ?? null };
   if (picked === null || !mayVote(state, cast, settings)) return;
-  vote(state, cast, ctx, settings); // Journalled before it asks: so it cannot ask for another value after a crash.
+  // Journaled first, so that this node cannot propose a different value after a restart.
+  vote(state, cast, ctx, settings);
   ctx.broadcast({ type: "accept", ...cast });
 }
 
-/** Phase 1a. It promises first, so its journal keeps the ballot from being used again. */
+/** Performs phase 1a. The node promises first, so that its journal prevents it from reusing the ballot. */
 export function campaign(state: State, ctx: Ctx, settings: Settings): void {
   stepDown(state, ctx, settings);
   state.count += 1;
@@ -96,10 +105,13 @@ export function campaign(state: State, ctx: Ctx, settings: Settings): void {
   notePromise(state, ctx.self, ballot, { upTo: state.upTo, votes: votesOf(state) }, ctx, settings);
 }
 
-/** It may have votes that no acceptor may cast: nothing of it can be trusted. */
+/**
+ * Returns whether a promise contains votes that no correct acceptor would cast. Such a promise is ignored as a whole.
+ */
 const isImplausible = ({ upTo, votes }: Promised, { window }: Settings): boolean =>
   votes.some(({ instance, round }) => instance <= upTo || instance > upTo + window || round.step > step.coordinated);
 
+/** Handles a promise at the coordinator. */
 export function notePromise(
   state: State,
   from: NodeId,
@@ -119,7 +131,10 @@ export function notePromise(
   }
 }
 
-/** Phase 2a, once a classic quorum has promised. Of instances that an acceptor knows to be chosen it has to learn first. */
+/**
+ * Performs phase 2a once a classic quorum has promised. The coordinator must first learn the instances that any of
+ * these acceptors knows to be chosen.
+ */
 export function leadIfPromised(state: State, ctx: Ctx, settings: Settings): void {
   const { coordinator } = state;
   if (coordinator.is !== "preparing") return;
@@ -144,14 +159,17 @@ export function leadIfPromised(state: State, ctx: Ctx, settings: Settings): void
   openFastRound(state, ctx, settings);
 }
 
-/** Phase 2a of a classic round. */
+/** Performs phase 2a of a classic round. */
 function ask(state: State, instance: number, value: Value, ctx: Ctx, settings: Settings): void {
   const cast = { instance, round: { ...state.promised, step: step.picked }, value };
   if (mayVote(state, cast, settings)) vote(state, cast, ctx, settings);
   ctx.broadcast({ type: "accept", ...cast });
 }
 
-/** Phase 2a of the fast rounds of all instances that have no value yet: acceptors may take what proposers send them. */
+/**
+ * Performs phase 2a of the fast rounds for all instances without a value. From then on, acceptors accept directly from
+ * proposers.
+ */
 function openFastRound(state: State, ctx: Ctx, settings: Settings): void {
   const { coordinator } = state;
   if (coordinator.is !== "leading" || state.open !== null) return;
@@ -160,17 +178,20 @@ function openFastRound(state: State, ctx: Ctx, settings: Settings): void {
   ctx.broadcast({ type: "any", ballot: state.promised, from: coordinator.next });
 }
 
-/** While too few acceptors are there for fast rounds, the coordinator gives commands their instances. */
+/** Assigns an instance to a command. The coordinator does this until enough acceptors for fast rounds have promised. */
 export function pickCommand(state: State, command: Value, ctx: Ctx, settings: Settings): void {
   const { coordinator } = state;
   if (coordinator.is !== "leading" || isOutside(state, coordinator.next, settings)) return;
-  if (Object.values(state.votes).some(({ value }) => isSameValue(value, command))) return; // It is under way.
+  if (Object.values(state.votes).some(({ value }) => isSameValue(value, command))) return; // It is in progress.
   const instance = coordinator.next;
   coordinator.next += 1;
   ask(state, instance, command, ctx, settings);
 }
 
-/** Where an instance hangs, the coordinator waits a while, and then begins a higher ballot for all that is undecided. */
+/**
+ * Starts a timer if an instance is undecided. If there has been no progress when the timer expires, the coordinator
+ * begins a higher ballot.
+ */
 export function watch(state: State, ctx: Ctx, { patienceMs }: Settings): void {
   const { coordinator } = state;
   if (coordinator.is !== "leading" || coordinator.watched !== null || highestSeen(state) === state.upTo) return;
@@ -178,6 +199,7 @@ export function watch(state: State, ctx: Ctx, { patienceMs }: Settings): void {
   ctx.setTimer("recover", patienceMs);
 }
 
+/** Begins a higher ballot if this coordinator's instances have made no progress. */
 export function unhang(state: State, ctx: Ctx, settings: Settings): void {
   const { coordinator } = state;
   if (coordinator.is !== "leading") return;
@@ -186,11 +208,13 @@ export function unhang(state: State, ctx: Ctx, settings: Settings): void {
   if (hangs) campaign(state, ctx, settings);
 }
 
-// Nodes that have been away are told what was chosen: from the log, or by a snapshot if that has been cut.
+// Catching up: a node that was disconnected receives chosen values from the log, or a snapshot if the log has been
+// compacted.
 
-/** Where the log that is kept begins. */
+/** Returns the index before the first log entry. */
 const baseOf = ({ snapshot }: State): number => snapshot?.index ?? 0;
 
+/** Sends the decided values from this instance onward, after the snapshot if it replaces some of them. */
 export function teach(state: State, to: NodeId, from: number, ctx: Ctx): void {
   const base = baseOf(state);
   if (state.snapshot !== null && from <= base) ctx.send(to, { type: "snapshot", ...state.snapshot });
@@ -199,12 +223,14 @@ export function teach(state: State, to: NodeId, from: number, ctx: Ctx): void {
   ctx.send(to, { type: "chosen", from: first, values: state.log.slice(first - base - 1, first - base - 1 + BATCH) });
 }
 
+/** Learns consecutive decided values from another node. */
 export function learnAll(state: State, teacher: NodeId, first: number, values: readonly Value[], ctx: Ctx): void {
-  if (first > state.upTo + 1) return; // There is a gap: what is between is lost, or still to come.
+  if (first > state.upTo + 1) return; // A gap: the values in between were lost or delayed.
   for (const [at, value] of values.entries()) learn(state, first + at, value, ctx);
   if (values.length === BATCH) ctx.send(teacher, { type: "catchUp", from: state.upTo + 1 });
 }
 
+/** Replaces everything up to the index with a snapshot. */
 export function install(state: State, index: number, snapshot: Chunk[], ctx: Ctx): void {
   if (index <= state.upTo) return;
   state.upTo = index;
@@ -217,7 +243,7 @@ export function install(state: State, index: number, snapshot: Chunk[], ctx: Ctx
   advance(state, ctx);
 }
 
-/** The snapshot stands for all up to its index: the log forgets that. */
+/** Drops all instances up to the index from the log and stores the snapshot that replaces them. */
 export function compact(state: State, index: number, snapshot: Chunk[], ctx: Ctx): void {
   const base = baseOf(state);
   if (index <= base || index > state.upTo) return;
@@ -242,7 +268,7 @@ function journalOf(state: State): FastPaxos["record"][] {
   ];
 }
 
-/** What a node knows when it starts again. */
+/** Emits the leader, the snapshot and all later decisions again. Runs after a restart. */
 export function emitAll(state: State, ctx: Ctx): void {
   if (state.leader !== null) ctx.emit({ type: "led", leader: state.leader, term: state.promised.count });
   if (state.snapshot !== null) ctx.emit({ type: "installed", ...state.snapshot });
@@ -252,19 +278,22 @@ export function emitAll(state: State, ctx: Ctx): void {
   });
 }
 
-// The acceptor: phases 1b and 2b. What it promises and votes for it journals before anybody hears of it.
+// The acceptor: phases 1b and 2b. It journals promises and votes before it sends them.
 
-/** Phase 1b: ignore all ballots below this one from now on, and say what it has voted for. */
+/** Performs phase 1b: promises to ignore all lower ballots, and reports this node's votes. */
 export function promise(state: State, ballot: Ballot, ctx: Ctx): void {
   raise(state, ballot);
-  ctx.persist({ type: "promised", ballot }); // Also a second time: it may follow a ballot that it has promised to nobody.
+  ctx.persist({ type: "promised", ballot }); // Always, because an adopted ballot may not have been journaled.
   ctx.send(ballot.node, { type: "promise", ballot, upTo: state.upTo, votes: votesOf(state) });
 }
 
 const votesOf = (state: State): CastVote[] =>
   Object.entries(state.votes).map(([instance, vote]) => ({ instance: Number(instance), ...vote }));
 
-/** In each instance an acceptor votes once in a round, and in no round before its last. */
+/**
+ * Returns whether the acceptor may vote. In each instance, it votes once per round, and never in a round before its
+ * last vote.
+ */
 export const mayVote = (state: State, { instance, round }: CastVote, settings: Settings): boolean => {
   const last = state.votes[instance];
   return (
@@ -274,7 +303,7 @@ export const mayVote = (state: State, { instance, round }: CastVote, settings: S
   );
 };
 
-/** Phase 2b: journal, then tell every learner. */
+/** Performs phase 2b: journals the vote, then sends it to every learner. */
 export function vote(state: State, { instance, round, value }: CastVote, ctx: Ctx, settings: Settings): void {
   raise(state, round);
   state.votes[instance] = { round, value };
@@ -284,18 +313,20 @@ export function vote(state: State, { instance, round, value }: CastVote, ctx: Ct
   hear(state, ctx.self, cast, ctx, settings);
 }
 
-// Learning what is chosen: every node hears the votes of all acceptors, and a quorum of equal votes in one round is a choice.
+// The learner: every node receives votes from all acceptors. A value is chosen once a quorum has voted for it in the
+// same round.
 
-/** Of instances that are chosen, or so far ahead that this node has to catch up first. */
+/** Returns whether the instance has been chosen, or is so far ahead that this node has to catch up first. */
 const isOutside = (state: State, instance: number, settings: Settings): boolean =>
   instance <= state.upTo || isBeyond(state, instance, settings);
+/** Returns whether an instance is beyond the window or the maximum length of the log. */
 export const isBeyond = ({ upTo }: State, instance: number, { window, instances }: Settings): boolean =>
   instance > upTo + window || (instances > 0 && instance > instances);
 
 const isKnown = (state: State, instance: number): boolean => state.chosen[instance] !== undefined;
 const isNoRound = (at: number): boolean => at > step.coordinated;
 
-/** Phase 2b arrives at a learner. */
+/** Handles phase 2b at a learner. */
 export function hear(state: State, from: NodeId, { instance, round, value }: CastVote, ctx: Ctx, settings: Settings) {
   if (
     isStranger(from, ctx) ||
@@ -305,7 +336,7 @@ export function hear(state: State, from: NodeId, { instance, round, value }: Cas
   )
     return;
   let heard = state.learnt[instance];
-  if (heard !== undefined && isBelow(round, heard.ballot)) return; // Late: an acceptor has moved on.
+  if (heard !== undefined && isBelow(round, heard.ballot)) return; // Late: this node knows of votes in a higher ballot.
   if (heard === undefined || !isSameBallot(heard.ballot, round)) {
     heard = { ballot: { count: round.count, node: round.node }, votes: {} };
     state.learnt[instance] = heard;
@@ -318,7 +349,7 @@ export function hear(state: State, from: NodeId, { instance, round, value }: Cas
   if (equal.length >= (isFast(round) ? fast : classic)) learn(state, instance, value, ctx);
 }
 
-/** The value is chosen: it is journalled, and emitted once all before it are. */
+/** Journals a chosen value. It is emitted once all earlier values have been emitted. */
 function learn(state: State, instance: number, value: Value, ctx: Ctx): void {
   if (instance <= state.upTo || isKnown(state, instance)) return;
   state.chosen[instance] = value;
@@ -327,6 +358,7 @@ function learn(state: State, instance: number, value: Value, ctx: Ctx): void {
   advance(state, ctx);
 }
 
+/** Emits decided commands in order, without gaps. */
 export function advance(state: State, ctx: Ctx | null): void {
   for (let next = state.chosen[state.upTo + 1]; next !== undefined; next = state.chosen[state.upTo + 1]) {
     const command = next;
@@ -340,7 +372,7 @@ export function advance(state: State, ctx: Ctx | null): void {
   }
 }
 
-/** The highest instance that this node has heard of. */
+/** Returns the highest instance that this node knows of. */
 export function highestSeen(state: State): number {
   const { votes, learnt, chosen, proposals, coordinator, upTo } = state;
   const keys = [votes, learnt, chosen].map((byInstance) => Number(Object.keys(byInstance).at(-1) ?? 0));

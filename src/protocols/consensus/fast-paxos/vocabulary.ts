@@ -1,4 +1,6 @@
-/** The words of Fast Paxos: rounds, votes, what an acceptor, a learner and a coordinator hold, and the messages between them. */
+/**
+ * The types and options of Fast Paxos: rounds, votes, messages, and the state of acceptors, learners and coordinators.
+ */
 import type { Chunk } from "../../../core/chunk.ts";
 import type { Context, NodeId, Property } from "../../../core/protocol.ts";
 import { list, natural, nullable, oneOf, type Shapes, struct } from "../../../core/shape.ts";
@@ -24,35 +26,45 @@ import { type QuorumChoice, type QuorumSizes, quorumSizes } from "../parts/quoru
 const MAX_WINDOW = 1_000;
 
 const fastPaxosOptions = optionTable("fast-paxos", {
-  quorums: option<QuorumChoice>(oneOf("majority", "equal"), "majority", "how quorums are sized; equal at all nodes"),
-  classicQuorum: whole(0, "the size of a classic quorum, equal at all nodes; 0: as `quorums` says"),
-  fastQuorum: whole(0, "the size of a fast quorum, equal at all nodes; 0: as `quorums` says"),
+  quorums: option<QuorumChoice>(
+    oneOf("majority", "equal"),
+    "majority",
+    "how quorums are sized; must be the same at all nodes",
+  ),
+  classicQuorum: whole(0, "the size of a classic quorum, the same at all nodes; 0 derives it from `quorums`"),
+  fastQuorum: whole(0, "the size of a fast quorum, the same at all nodes; 0 derives it from `quorums`"),
   recovery: option(
     oneOf("coordinated", "uncoordinated"),
     "coordinated",
-    "how a collision ends, equal at all nodes: by the coordinator, two message delays later, or by the acceptors, one delay later",
+    "how a collision is resolved, the same at all nodes: by the coordinator in two message delays, or by the acceptors in one",
   ),
   patienceMs: positive(
     1_000,
-    "a node becomes coordinator after this time without a message from one, up to twice as long",
+    "a node becomes coordinator if it receives no message from one for a random time between this and twice this",
   ),
-  heartbeatMs: positive(200, "the time between heartbeats of the coordinator"),
-  window: count(100, "how many instances may be undecided at a time", { max: MAX_WINDOW }),
-  instances: whole(0, "the log ends after this many instances: 1 is the paper's single decree; 0: it does not end"),
+  heartbeatMs: positive(200, "the coordinator's heartbeat interval"),
+  window: count(100, "the maximum number of undecided instances", { max: MAX_WINDOW }),
+  instances: whole(
+    0,
+    "the maximum number of instances in the log; 1 decides a single value, as in the paper; 0 means no limit",
+  ),
   maxProposals: count(
     1_000,
-    "how many commands of its own a node keeps until they are decided; further ones are dropped",
+    "the maximum number of undecided commands that a node keeps for its client; further commands are dropped",
   ),
 });
 
+/** Options for `fastPaxos()`. */
 export type FastPaxosOptions = OptionsOf<typeof fastPaxosOptions>;
 
+/** The options, and the quorum sizes that they determine. */
 export interface Settings extends FastPaxosOptions {
   quorumsOf(nodes: number): QuorumSizes;
 }
 
 export type Ctx = Context<FastPaxos>;
 
+/** Validates the options and adds defaults. @throws UsageError `bad-option` if an option is unknown or out of range */
 export function settled(given: Partial<FastPaxosOptions> | undefined): Settings {
   const options = fastPaxosOptions.settle(given);
   const { quorums, classicQuorum: classic, fastQuorum: fast } = options;
@@ -60,32 +72,35 @@ export function settled(given: Partial<FastPaxosOptions> | undefined): Settings 
 }
 
 /**
- * The rounds that each ballot has, in their order. `picked`: the coordinator asks for one value. `fast`: it has sent "any", and
- * acceptors take what proposers send them. `uncoordinated`: after a collision acceptors pick for themselves. `coordinated`: after a
- * collision the coordinator does.
+ * The rounds of each ballot, in order. `picked`: the coordinator proposes one value. `fast`: it has sent "any", and
+ * acceptors accept directly from proposers. `uncoordinated`: after a collision, the acceptors pick a value themselves.
+ * `coordinated`: after a collision, the coordinator picks a value.
  */
 export const step = { picked: 0, fast: 1, uncoordinated: 2, coordinated: 3 } as const;
+/** A step of a ballot, as numbered in `step`. */
 export type Step = number;
 
-/** Null: a no-op, for an instance that nobody's command is in. */
+/** The value of an instance. Null is a no-op, for an instance without a command. */
 export type Value = Command | null;
 
-/** vrnd and vval in the paper. */
+/** An acceptor's vote (vrnd and vval in the paper). */
 export interface Vote {
   round: Round;
   value: Value;
 }
 
+/** A vote, with the instance that it was cast in. */
 export interface CastVote extends Vote {
   instance: number;
 }
 
-/** What a learner has heard of one instance: votes of the highest ballot that it knows of, by step and acceptor. */
+/** The votes that a learner has received for one instance in the highest known ballot, keyed by step and acceptor. */
 interface Heard {
   ballot: Ballot;
   votes: Record<Step, Record<NodeId, Value>>;
 }
 
+/** The content of a promise: the acceptor's votes in instances after the last one that it has learned. */
 export interface Promised {
   upTo: number;
   votes: CastVote[];
@@ -94,24 +109,31 @@ export interface Promised {
 type Coordinator =
   | { is: "none" }
   | { is: "preparing"; promises: Record<NodeId, Promised> }
-  /** `next`: the instance that it picks a command for next. `joined`: who has promised. `watched`: how far it was when it began to wait. */
+  /**
+   * `next`: the next instance to pick a command for. `joined`: the acceptors that have promised. `watched`: the last
+   * decided instance when the coordinator began to wait for progress.
+   */
   | { is: "leading"; next: number; joined: NodeId[]; watched: number | null };
 
-/** A command that this node proposes, and in which instance; null while the window is full. */
+/** A command that this node proposes, with its instance. The instance is null while the window is full. */
 export interface Proposal {
   command: Command;
   instance: number | null;
 }
 
+/** Vocabulary of Fast Paxos. */
 export type FastPaxos = {
-  /** Every node is a proposer, an acceptor, a learner and, if it has to be, the coordinator. Open: it has "any", from that instance on. */
+  /**
+   * Every node is a proposer, an acceptor, a learner and, if necessary, the coordinator. `open`: the first instance for
+   * which the node has received "any".
+   */
   state: Balloting & {
     /** The acceptor's last vote in each instance above `upTo`. */
     votes: Record<number, Vote>;
     learnt: Record<number, Heard>;
-    /** What has been chosen above `upTo`. */
+    /** The chosen values above `upTo`. */
     chosen: Record<number, Value>;
-    /** All up to here is chosen, and emitted: after the snapshot it is the log. */
+    /** All instances up to this one have been chosen and emitted. `log` contains those after the snapshot. */
     upTo: number;
     snapshot: { index: number; snapshot: Chunk[] } | null;
     log: Value[];
@@ -123,13 +145,13 @@ export type FastPaxos = {
     /** Phases 1a and 1b. */
     | { type: "prepare"; ballot: Ballot }
     | ({ type: "promise"; ballot: Ballot } & Promised)
-    /** Phase 2a: of one value, or of "any" once for all instances. */
+    /** Phase 2a, either with one value, or with "any" for all later instances at once. */
     | ({ type: "accept" } & CastVote)
     | { type: "any"; ballot: Ballot; from: number }
     /** Phase 2b. */
     | ({ type: "accepted" } & CastVote)
     | { type: "nack"; promised: Ballot }
-    /** The coordinator's heartbeat: who has missed its "any" has it from here. */
+    /** The coordinator's heartbeat. It repeats "any" for nodes that have not received it. */
     | { type: "heartbeat"; ballot: Ballot; any: number | null; upTo: number }
     | { type: "catchUp"; from: number }
     | { type: "chosen"; from: number; values: Value[] }
@@ -146,12 +168,13 @@ export type FastPaxos = {
 
 export type State = FastPaxos["state"];
 
-/** In these, acceptors may vote for different values. */
+/** Returns whether acceptors may vote for different values in the round. */
 export const isFast = ({ step: at }: Pick<Round, "step">): boolean => at === step.fast || at === step.uncoordinated;
 
+/** Returns whether two values are the same command, or both are no-ops. */
 export const isSameValue = (a: Value, b: Value): boolean => (a === null || b === null ? a === b : isSameCommand(a, b));
 
-/** Chosen values in one message to a node that has fallen behind. */
+/** The maximum number of chosen values in one message to a node that has fallen behind. */
 export const BATCH = 100;
 
 const valueShape = nullable(commandShape);
@@ -178,15 +201,20 @@ export const recordShapes: Shapes<FastPaxos["record"]> = {
   snapshot: { index: natural, snapshot: snapshotShape },
 };
 
-// "Picking a Value in Phase 2a": the rule by which a coordinator, or an acceptor that recovers by itself, finds what may have been
-// chosen in an earlier round. The paper's variables stand beside it.
+// Section "Picking a Value in Phase 2a" of the paper: how a coordinator or a recovering acceptor finds a value that may
+// have been chosen in an earlier round. Variables are named as in the paper.
 
-/** `free`: no value has been or might yet be chosen in an earlier round, so any that was proposed will do. */
+/**
+ * The result of `pick`. `free`: no value has been or can still be chosen in an earlier round, so any proposed value may
+ * be used.
+ */
 export type Picked = { is: "value"; value: Value } | { is: "free" };
 
 /**
- * @param promises of the acceptors of Q, a quorum of the round that is begun: vr(a) and vv(a); null if a has not voted.
- * @param nodes how many acceptors there are.
+ * Returns the value to propose in a new round.
+ *
+ * @param promises vr(a) and vv(a) of each acceptor a in Q, a quorum of the new round. Null if a has not voted
+ * @param nodes the number of acceptors
  */
 export function pick(promises: readonly (Vote | null)[], nodes: number, quorums: QuorumSizes): Picked {
   const voted = promises.filter((vote) => vote !== null);
@@ -196,7 +224,8 @@ export function pick(promises: readonly (Vote | null)[], nodes: number, quorums:
   const inK = voted.filter(({ round }) => isSameRound(round, k));
   const V = distinct(inK.map(({ value }) => value));
   if (V.length === 1) return { is: "value", value: V[0] as Value };
-  // O4(v): some k-quorum R might have chosen v, since all acceptors of R ∩ Q have voted for v in k. Those outside Q may have, too.
+  // O4(v): some k-quorum R might have chosen v, because all acceptors in R ∩ Q voted for v in k, and acceptors outside
+  // Q may also have voted for v.
   const outside = nodes - promises.length;
   const size = isFast(k) ? quorums.fast : quorums.classic;
   const O4 = (v: Value): boolean => inK.filter(({ value }) => isSameValue(value, v)).length + outside >= size;
@@ -207,7 +236,7 @@ export function pick(promises: readonly (Vote | null)[], nodes: number, quorums:
 const distinct = (values: readonly Value[]): Value[] =>
   values.filter((value, at) => values.findIndex((other) => isSameValue(other, value)) === at);
 
-/** Where it is free, everybody takes the same of what has been voted for: the command of the lowest client. */
+/** Returns the command from the client with the lowest id. All nodes pick this command if any value may be used. */
 export function lowest(values: readonly Value[]): Value {
   const [first = null, ...others] = values;
   return others.reduce((least, value) => (precedes(value, least) ? value : least), first);
@@ -218,14 +247,17 @@ function precedes(a: Value, b: Value): boolean {
   return a.client < b.client || (a.client === b.client && a.sequence < b.sequence);
 }
 
-/** Of the last instances that a node was told of, whose command they hold; "two" if it was told of two. */
+/** For each of the node's last instances: the command that it emitted, or "two" if it emitted two different ones. */
 type Told = Readonly<Record<number, string>>;
 
 const REMEMBERED = 32;
 
 const textOf = (value: Value): string => (value === null ? "no command" : `${value.client}.${value.sequence}`);
 
-/** Values that a running node has learned. A node emits no event for an instance without a command, so events alone miss it. */
+/**
+ * Yields the values that a running node has learned. Events are not enough, because a node emits none for an instance
+ * without a command.
+ */
 function* learnedBy({ upTo, log, chosen }: State): Iterable<[instance: number, value: string]> {
   const first = Math.max(0, log.length - REMEMBERED);
   for (let at = first; at < log.length; at++) yield [upTo - log.length + 1 + at, textOf(log[at] as Value)];
@@ -234,7 +266,7 @@ function* learnedBy({ upTo, log, chosen }: State): Iterable<[instance: number, v
 
 export const agreement: Property<FastPaxos> = {
   name: "agreement",
-  claim: "in no instance two nodes, those that have crashed since among them, learn different values",
+  claim: "no two nodes, including crashed ones, learn different values in the same instance",
   when: "always",
   history: {
     empty: {},

@@ -46,7 +46,7 @@ function idle(nodes: number, options: Options = {}) {
   return staged;
 }
 
-/** Two commands at once reach half of the acceptors in one order and half in the other. */
+/** Sends two concurrent commands that reach half of the acceptors in one order and half in the other. */
 function atOnce(nodes: number, a: string, b: string) {
   const staged = idle(nodes);
   const late = range(Math.ceil(nodes / 2) + 1, nodes - 1);
@@ -60,8 +60,8 @@ function atOnce(nodes: number, a: string, b: string) {
 
 const SIZES = [4, 5, 7, 9, 11];
 
-describe("generalized paxos: what it costs", () => {
-  it.each(SIZES)("N = %i: N − 1 propose, N(N − 1) accepted, everybody knows after 2 delays", (nodes) => {
+describe("generalized paxos: costs", () => {
+  it.each(SIZES)("N = %i: N − 1 propose, N(N − 1) accepted, and all nodes know after 2 delays", (nodes) => {
     const { sim, learntAt } = idle(nodes);
     sim.command(1, propose(1, "put a 1"));
     sim.run(99);
@@ -70,17 +70,17 @@ describe("generalized paxos: what it costs", () => {
     for (const node of range(0, nodes - 1)) expect(learntAt[node]).toEqual({ "put a 1": 2 * D });
   });
 
-  it.each(SIZES)("N = %i: commuting commands at once collide with nobody: 2 delays each, no order", (nodes) => {
+  it.each(SIZES)("N = %i: concurrent commuting commands do not collide: 2 delays each, no order", (nodes) => {
     const { sim, learntAt, learnt } = atOnce(nodes, "put a 1", "put b 2");
     expect(sim.messages.byType).toEqual({ propose: 2 * (nodes - 1), accepted: 2 * nodes * (nodes - 1) });
     for (const node of range(0, nodes - 1)) {
       expect(learntAt[node]?.["put b 2"]).toBe(2 * D);
-      expect(learntAt[node]?.["put a 1"]).toBeLessThanOrEqual(2 * D + 1); // Its propose took D + 1 to some.
+      expect(learntAt[node]?.["put a 1"]).toBeLessThanOrEqual(2 * D + 1); // Some received its propose after D + 1.
       expect(learnt(node).toSorted()).toEqual(["put a 1", "put b 2"]);
     }
   });
 
-  it.each(SIZES)("N = %i: interfering commands at once: 2 delays more, and one order", (nodes) => {
+  it.each(SIZES)("N = %i: concurrent interfering commands take 2 more delays, and have one order", (nodes) => {
     const { sim, learntAt, learnt } = atOnce(nodes, "put a 1", "put a 2");
     expect(sim.messages.byType).toEqual({
       propose: 2 * (nodes - 1),
@@ -98,13 +98,13 @@ describe("generalized paxos: what it costs", () => {
   it.each([
     ["commuting", "put b 2"],
     ["interfering", "put a 2"],
-  ])("the log of %s commands at once", async (name, other) => {
+  ])("the log of concurrent %s commands", async (name, other) => {
     const { lines } = atOnce(4, "put a 1", other);
     await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot(`stories/${name}.txt`);
   });
 });
 
-describe("generalized paxos: a log that goes on", () => {
+describe("generalized paxos: a long log", () => {
   const happening = fc.record({
     at: fc.nat(3_000),
     node: fc.nat(4),
@@ -118,49 +118,53 @@ describe("generalized paxos: a log that goes on", () => {
     key: fc.constantFrom("a", "b", "c"),
   });
 
-  it.each(["all", "by-key", "none"] as const)("%s: any proposers, crashes and recoveries", (interference) => {
-    fc.assert(
-      fc.property(fc.nat(), fc.array(happening, { maxLength: 40 }), (seed, happenings) => {
-        const { sim } = stage(5, { interference, checkpointEvery: 3 }, [1, 40], seed);
-        for (const node of range(0, 4)) sim.start(node);
-        const isAlive = (node: NodeId) => sim.world.alive.includes(node);
-        const asked: string[][] = [[], [], [], [], []];
-        const again = (node: NodeId) => {
-          const last = asked[node]?.length ?? 0;
-          if (last > 0) sim.command(node, propose(node, asked[node]?.[last - 1] ?? "", last));
-        };
-        for (const { at, node, what, key } of happenings.sort((a, b) => a.at - b.at)) {
-          sim.run(at);
-          if (what === "start" && !isAlive(node)) sim.start(node);
-          if (what === "crash" && isAlive(node)) sim.crash(node);
-          if (!isAlive(node)) continue;
-          const { base, learnt, latest } = sim.world.state(node);
-          if (what === "propose" && (latest[node] ?? 0) === asked[node]?.length) asked[node]?.push(`put ${key} ${at}`);
-          if (what === "propose") again(node);
-          if (what === "compact")
-            sim.command(node, { type: "compact", index: base + learnt.length, snapshot: snapshotOf("…") });
-        }
-        for (const node of range(0, 4)) if (!isAlive(node)) sim.start(node);
-        for (const round of range(1, 10)) {
-          for (const node of range(0, 4)) again(node);
-          sim.run(3_000 + 3_000 * round);
-        }
-        expect(sim.violations).toEqual([]);
-        const places = range(0, 4).map((node) => sim.world.state(node));
-        expect(new Set(places.map(({ base, learnt }) => base + learnt.length)).size).toBe(1);
-        for (const { latest } of places)
-          expect(range(0, 4).map((node) => latest[node] ?? 0)).toEqual(asked.map(({ length }) => length));
-      }),
-      { numRuns: 12 },
-    );
-  });
+  it.each(["all", "by-key", "none"] as const)(
+    "%s: keeps the order with any proposers, crashes and recoveries",
+    (interference) => {
+      fc.assert(
+        fc.property(fc.nat(), fc.array(happening, { maxLength: 40 }), (seed, happenings) => {
+          const { sim } = stage(5, { interference, checkpointEvery: 3 }, [1, 40], seed);
+          for (const node of range(0, 4)) sim.start(node);
+          const isAlive = (node: NodeId) => sim.world.alive.includes(node);
+          const asked: string[][] = [[], [], [], [], []];
+          const again = (node: NodeId) => {
+            const last = asked[node]?.length ?? 0;
+            if (last > 0) sim.command(node, propose(node, asked[node]?.[last - 1] ?? "", last));
+          };
+          for (const { at, node, what, key } of happenings.sort((a, b) => a.at - b.at)) {
+            sim.run(at);
+            if (what === "start" && !isAlive(node)) sim.start(node);
+            if (what === "crash" && isAlive(node)) sim.crash(node);
+            if (!isAlive(node)) continue;
+            const { base, learnt, latest } = sim.world.state(node);
+            if (what === "propose" && (latest[node] ?? 0) === asked[node]?.length)
+              asked[node]?.push(`put ${key} ${at}`);
+            if (what === "propose") again(node);
+            if (what === "compact")
+              sim.command(node, { type: "compact", index: base + learnt.length, snapshot: snapshotOf("…") });
+          }
+          for (const node of range(0, 4)) if (!isAlive(node)) sim.start(node);
+          for (const round of range(1, 10)) {
+            for (const node of range(0, 4)) again(node);
+            sim.run(3_000 + 3_000 * round);
+          }
+          expect(sim.violations).toEqual([]);
+          const places = range(0, 4).map((node) => sim.world.state(node));
+          expect(new Set(places.map(({ base, learnt }) => base + learnt.length)).size).toBe(1);
+          for (const { latest } of places)
+            expect(range(0, 4).map((node) => latest[node] ?? 0)).toEqual(asked.map(({ length }) => length));
+        }),
+        { numRuns: 12 },
+      );
+    },
+  );
 });
 
 const proposers = [1, 2];
 
 const validity: Property<GeneralizedPaxos> = {
   name: "integrity and validity",
-  claim: "nothing is learnt that was not proposed, and nothing twice in a life",
+  claim: "only proposed commands are learned, each at most once per incarnation",
   when: "always",
   history: {
     empty: [] as readonly NodeId[],
@@ -177,7 +181,7 @@ const validity: Property<GeneralizedPaxos> = {
     }),
 };
 
-/** Nodes 1 and 2 propose commands that interfere; 0 coordinates. */
+/** Nodes 1 and 2 propose interfering commands, and node 0 coordinates. */
 const model = (nodes: number, more: Partial<ExploreOptions<GeneralizedPaxos>> = {}) => {
   const protocol = generalizedPaxos({ interference: "by-key" });
   return {
@@ -209,7 +213,10 @@ describe("generalized paxos: every run of two proposers whose commands interfere
     expect(found).toMatchObject({ verdict: "holds", states: 352_766 });
   });
 
-  /** Breadth-first search does not end here, nor with four acceptors: 1,489,524 states in 25 seconds without any fault, to depth 15. */
+  /**
+   * Breadth-first search does not finish here, nor with four acceptors: 1,489,524 states in 25 seconds without any
+   * fault, to a depth of 15.
+   */
   it.each([
     [3, faults],
     [4, {}],
@@ -219,7 +226,7 @@ describe("generalized paxos: every run of two proposers whose commands interfere
   });
 
   it.each([3, 4])(
-    "%i acceptors: nor in random, PCT and swarm runs with a crash, a recovery, a loss and time-outs",
+    "%i acceptors: also in random, PCT and swarm runs with a crash, a recovery, a loss and timeouts",
     {
       tags: ["long"],
     },

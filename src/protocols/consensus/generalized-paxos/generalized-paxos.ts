@@ -1,17 +1,18 @@
 /**
- * Generalized Paxos: nodes agree on a history of commands in which only those that interfere have an order. Commands that commute are
- * learnt two message delays after they were proposed, whatever is proposed beside them; those that interfere may collide, and then the
+ * Generalized Paxos: nodes agree on a history that orders only interfering commands. Commuting commands are learned two
+ * message delays after they were proposed, even with concurrent proposals. If interfering commands collide, the
  * coordinator orders them.
  * Lamport, "Generalized Consensus and Paxos", MSR-TR-2005-33; histories as in its section on command histories.
  *
- * Assumes   crash-recovery nodes with a journal; the same options at all nodes, and a relation of interference that is true of the
- *           state machine; for liveness, a classic quorum alive, reliable links and a bound on delay in the end. Fast rounds need a
- *           fast quorum: N ≥ 4 for one that stands a crash.
- * Safety    agreement: all nodes learn interfering commands in the same order, and the same commands up to each checkpoint.
- *           Integrity: what is learnt was proposed.
- * Liveness  a command that a client proposes again and again is learnt in the end.
- * Cost      a command: N − 1 propose and N(N − 1) accepted, 2 delays. A collision: N − 1 accept and N(N − 1) accepted more, 2 delays
- *           more. One journal record of each acceptor for each vote. A checkpoint costs what a command does.
+ * Assumes   crash-recovery nodes with a journal; the same options at all nodes, and an interference relation that is
+ *           correct for the state machine; for liveness, a classic quorum is alive, links are eventually reliable, and
+ *           delays are eventually bounded. Fast rounds need a fast quorum, which tolerates a crash only if N ≥ 4.
+ * Safety    agreement: all nodes learn interfering commands in the same order, and the same commands up to each
+ *           checkpoint. Integrity: every learned command was proposed.
+ * Liveness  a command that a client proposes repeatedly is eventually learned.
+ * Cost      a command takes N − 1 propose and N(N − 1) accepted messages, and 2 message delays. A collision adds N − 1
+ *           accept and N(N − 1) accepted messages, and 2 delays. Each acceptor journals one record per vote. A
+ *           checkpoint costs as much as a command.
  */
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { logCommandShapes } from "../family/replicated-log.ts";
@@ -81,12 +82,13 @@ function initialState(self: NodeId, peers: readonly NodeId[]): State {
   };
 }
 
+/** Creates Generalized Paxos. @throws UsageError `bad-option` if an option is unknown or out of range. */
 export function generalizedPaxos(given?: Partial<GeneralizedPaxosOptions>): Protocol<GeneralizedPaxos> {
   const settings = settled(given);
   return {
     name: "generalized-paxos",
     init(self, peers) {
-      settings.quorumsOf(peers.length + 1); // Refused before the run where they need not meet.
+      settings.quorumsOf(peers.length + 1); // Throws if two quorums need not intersect.
       return initialState(self, peers);
     },
     start(state, ctx) {
@@ -131,11 +133,11 @@ export function generalizedPaxos(given?: Partial<GeneralizedPaxosOptions>): Prot
     source: "Lamport, MSR-TR-2005-33",
     assumes: [
       "crash-recovery nodes with a journal",
-      "a relation of interference that is true of the state machine",
+      "an interference relation that is correct for the state machine",
       "for liveness: a classic quorum alive, reliable links",
     ],
     properties: [agreement(settings.interferes), checkpoints],
-    costs: [{ when: "one command that collides with none", messages: (nodes) => (nodes - 1) * (nodes + 1) }],
+    costs: [{ when: "one command without a collision", messages: (nodes) => (nodes - 1) * (nodes + 1) }],
     view: (state) => ({
       role: roles[state.coordinator.is],
       leader: state.leader,
@@ -166,7 +168,7 @@ const phases = (settings: Settings): Pick<Receive, "prepare" | "promise" | "prop
     if (isDone(state, command)) return teach(state, from, state.era, ctx);
     const { vote, era } = state;
     if (vote !== null && contains(vote.history, command))
-      ctx.send(from, { type: "accepted", era, ...vote }); // It was lost.
+      ctx.send(from, { type: "accepted", era, ...vote }); // The earlier vote may have been lost.
     else if (state.pending.length < settings.maxPending) keep(state, command);
     proceed(state, ctx, settings);
   },
@@ -186,7 +188,7 @@ const phases = (settings: Settings): Pick<Receive, "prepare" | "promise" | "prop
   },
 });
 
-/** Heartbeats, refusals, and help for nodes that have fallen behind. */
+/** Returns the handlers for heartbeats, refusals, and messages that help nodes catch up. */
 const upkeep = (settings: Settings): Pick<Receive, "nack" | "heartbeat" | "catchUp" | "learnt" | "snapshot"> => ({
   nack: (state, _from, { promised }, ctx) => noteHigher(state, promised, ctx, settings),
   heartbeat(state, from, { ballot, open, era, learnt }, ctx) {

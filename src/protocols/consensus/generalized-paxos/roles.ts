@@ -1,8 +1,9 @@
 /**
  * The roles of a node: coordinator, acceptor and learner.
  *
- * The coordinator: phase 1, then a history that extends whatever may have been chosen, with all commands that it knows of: so those that
- * interfere get their order. Afterwards acceptors append by themselves, until they collide.
+ * The coordinator runs phase 1, then proposes an extension of every history that may have been chosen. This extension
+ * contains all commands that the coordinator knows of, which orders the interfering ones. After that, acceptors append
+ * commands independently until they collide.
  */
 import type { Chunk } from "../../../core/chunk.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -37,7 +38,7 @@ import {
   type Vote,
 } from "./vocabulary.ts";
 
-/** Phase 1a. It promises first, so its journal keeps the ballot from being used again. */
+/** Performs phase 1a. The node promises first, so that its journal prevents it from reusing the ballot. */
 export function campaign(state: State, ctx: Ctx, settings: Settings): void {
   stepDown(state, ctx, settings);
   state.count += 1;
@@ -51,6 +52,7 @@ export function campaign(state: State, ctx: Ctx, settings: Settings): void {
 
 const copied = (vote: Vote | null): Vote | null => vote && { ...vote, history: [...vote.history] };
 
+/** Handles a promise at the coordinator. */
 export function notePromise(
   state: State,
   from: NodeId,
@@ -70,7 +72,10 @@ export function notePromise(
   }
 }
 
-/** Phase 2a for this era, once a classic quorum has promised; first it learns of the eras that others know to be over. */
+/**
+ * Performs phase 2a for this era once a classic quorum has promised. The coordinator must first learn the eras that
+ * others know to have ended.
+ */
 function leadIfPromised(state: State, ctx: Ctx, settings: Settings): void {
   const { coordinator } = state;
   if (coordinator.is !== "preparing") return;
@@ -90,7 +95,10 @@ function leadIfPromised(state: State, ctx: Ctx, settings: Settings): void {
   pickAndAsk(state, { ...state.promised, step: isFastRound ? FAST : CLASSIC }, votes, ctx, settings);
 }
 
-/** What is safe, and then all that anybody has appended or proposed; after a checkpoint, nothing. */
+/**
+ * Proposes the safe history, followed by all other commands in the reported votes and all pending ones. Nothing may
+ * follow a checkpoint.
+ */
 function pickAndAsk(state: State, round: Round, votes: readonly (Vote | null)[], ctx: Ctx, settings: Settings): void {
   const nodes = nodesOf(ctx);
   const safe = provedSafe(votes, nodes, settings.quorumsOf(nodes), settings.interferes);
@@ -115,14 +123,17 @@ const phase2a = ({ era, open }: State, round: Round, history: History) => ({
   open,
 });
 
-/** Phase 2a. It votes first: what it has asked for in a round stands in its journal, so it cannot ask for something else. */
+/**
+ * Performs phase 2a. The coordinator votes first, so that its journal prevents it from proposing a different history in
+ * this round.
+ */
 function ask(state: State, round: Round, history: History, ctx: Ctx, settings: Settings): void {
   const message = phase2a(state, round, history);
   accept(state, round, history, ctx, settings);
   ctx.broadcast(message);
 }
 
-/** From the classic round, in which nobody but itself appends, straight on. */
+/** Starts the fast round that follows the classic round. In the classic round, only the coordinator appends. */
 function openFastRound(state: State, ctx: Ctx, settings: Settings): void {
   const { coordinator, open, vote } = state;
   if (coordinator.is !== "leading" || open !== null) return;
@@ -132,7 +143,10 @@ function openFastRound(state: State, ctx: Ctx, settings: Settings): void {
   ask(state, { ...state.promised, step: FAST }, isUnderWay ? vote.history : [], ctx, settings);
 }
 
-/** Once a quorum has closed the round, their votes are its promises: the next one begins without phase 1. */
+/**
+ * Begins the next round once a quorum has closed the current one. Their votes serve as promises, so phase 1 is not
+ * needed.
+ */
 function reopen(state: State, ctx: Ctx, settings: Settings): void {
   const { promised, vote } = state;
   const round = vote !== null && isSameBallot(vote.round, promised) ? vote.round : { ...promised, step: FAST };
@@ -141,7 +155,7 @@ function reopen(state: State, ctx: Ctx, settings: Settings): void {
   pickAndAsk(state, { ...promised, step: round.step + 2 }, closed, ctx, settings);
 }
 
-/** While too few acceptors are there for fast rounds, it appends by itself. */
+/** Appends pending commands at the coordinator, until enough acceptors for fast rounds have promised. */
 function appendClassic(state: State, ctx: Ctx, settings: Settings): void {
   if (state.open !== null || state.pending.length === 0) return;
   const round = { ...state.promised, step: CLASSIC };
@@ -150,7 +164,7 @@ function appendClassic(state: State, ctx: Ctx, settings: Settings): void {
   if (longer.length > history.length) ask(state, round, longer, ctx, settings);
 }
 
-/** What may follow from whatever has been learnt or heard. */
+/** Takes the steps that new votes or commands have made possible. Runs after each step. */
 export function proceed(state: State, ctx: Ctx, settings: Settings): void {
   leadIfPromised(state, ctx, settings);
   if (state.coordinator.is === "leading") {
@@ -162,7 +176,7 @@ export function proceed(state: State, ctx: Ctx, settings: Settings): void {
   watch(state, ctx, settings);
 }
 
-/** Asks for a checkpoint where the history has become long. */
+/** Requests a checkpoint when the history has become long. */
 function checkpoint(state: State, ctx: Ctx, { checkpointEvery }: Settings): void {
   const history = state.vote?.history ?? [];
   if (history.length < checkpointEvery || [...history, ...state.pending].some(isCheckpoint)) return;
@@ -174,7 +188,10 @@ function checkpoint(state: State, ctx: Ctx, { checkpointEvery }: Settings): void
 const hangs = ({ vote, pending, learnt }: State): boolean =>
   pending.length > 0 || (vote !== null && vote.history.length > learnt.length);
 
-/** Where commands hang, the coordinator waits a while, and then begins a higher ballot. */
+/**
+ * Starts a timer if some commands have not been learned yet. If there has been no progress when the timer expires, the
+ * coordinator begins a higher ballot.
+ */
 function watch(state: State, ctx: Ctx, { recoverMs }: Settings): void {
   const { coordinator } = state;
   if (coordinator.is !== "leading" || coordinator.watched !== null || !hangs(state)) return;
@@ -182,6 +199,7 @@ function watch(state: State, ctx: Ctx, { recoverMs }: Settings): void {
   ctx.setTimer("recover", recoverMs);
 }
 
+/** Begins a higher ballot if this coordinator's commands have made no progress. */
 export function unhang(state: State, ctx: Ctx, settings: Settings): void {
   const { coordinator } = state;
   if (coordinator.is !== "leading") return;
@@ -190,15 +208,15 @@ export function unhang(state: State, ctx: Ctx, settings: Settings): void {
   if (isStuck) campaign(state, ctx, settings);
 }
 
-// Checkpoints: where all nodes have learnt the same, histories begin anew, snapshots can stand for what was before, and nodes that have
-// been away are told era by era.
+// Checkpoints: after a checkpoint, all nodes have learned the same commands, and histories start empty again. A
+// snapshot can replace the earlier commands. Nodes that were disconnected catch up era by era.
 
 const firstEra = ({ snapshot }: State): number => snapshot?.era ?? 1;
 
-/** At most so many eras to one node at a time: it asks for more. */
+/** The maximum number of eras to send at a time. The receiver then requests more. */
 const BATCH = 20;
 
-/** Tells a node what it lacks from an era on. */
+/** Sends a node that has fallen behind the commands of this era and later ones, and the snapshot if it is newer. */
 export function teach(state: State, to: NodeId, from: number, ctx: Ctx): void {
   const { snapshot, era, learnt } = state;
   if (snapshot !== null && from < snapshot.era) ctx.send(to, { type: "snapshot", ...snapshot });
@@ -211,14 +229,18 @@ export function teach(state: State, to: NodeId, from: number, ctx: Ctx): void {
   if (last === era && learnt.length > 0) ctx.send(to, { type: "learnt", era, commands: learnt, isOver: false });
 }
 
-/** A taught order is right for those that interfere; what this node has learnt already stays in its own. */
+/**
+ * Learns the commands of an era from another node. Their order is correct for interfering commands. Commands already
+ * learned here keep their order.
+ */
 export function learnTaught(state: State, era: number, commands: History, ctx: Ctx): void {
-  if (era !== state.era) return; // Known, or what is between is lost.
+  if (era !== state.era) return; // Already known, or after a gap.
   learn(state, commands, ctx);
 }
 
+/** Replaces the state with a snapshot of a later era. */
 export function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
-  if (snapshot.era <= state.era) return; // Eras are told whole.
+  if (snapshot.era <= state.era) return; // `learnt` messages contain whole eras.
   const { era, base, learnt, index, latest } = snapshot;
   Object.assign(state, { era, base, learnt: [], latest: { ...latest }, vote: null, heard: {}, finished: [], snapshot });
   relearn(state, learnt);
@@ -226,7 +248,10 @@ export function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
   ctx.emit({ type: "installed", index, snapshot: snapshot.snapshot });
 }
 
-/** The snapshot may be taken within an era: what it holds of that is kept, since other nodes may have learnt it in another order. */
+/**
+ * Replaces all commands up to the index with the snapshot, which may end within an era. The commands from that era that
+ * it includes are kept, since other nodes may have learned them in a different order.
+ */
 export function compact(state: State, index: number, snapshot: Chunk[], ctx: Ctx): void {
   let [era, base] = [firstEra(state), state.snapshot?.base ?? 0];
   const latest: Snapshot["latest"] = { ...state.snapshot?.latest };
@@ -260,7 +285,7 @@ function journalOf({ snapshot, promised, finished, vote, era }: State): Generali
   ];
 }
 
-/** What a node knows when it starts again. */
+/** Emits the leader, the snapshot and all later decisions again. Runs after a restart. */
 export function emitAll(state: State, ctx: Ctx): void {
   const { leader, promised, snapshot } = state;
   if (leader !== null) ctx.emit({ type: "led", leader, term: promised.count });
@@ -278,12 +303,13 @@ export function emitAll(state: State, ctx: Ctx): void {
   }
 }
 
-/** From the journal, in its order. */
+/** Restores the commands of a finished era from the journal, in journal order. */
 export function replayFinished(state: State, commands: History): void {
   relearn(state, commands);
   finishEra(state);
 }
 
+/** Restores a snapshot from the journal. */
 export function replaySnapshot(state: State, snapshot: Snapshot): void {
   state.snapshot = snapshot;
   state.era = snapshot.era;
@@ -294,16 +320,17 @@ export function replaySnapshot(state: State, snapshot: Snapshot): void {
   relearn(state, snapshot.learnt);
 }
 
-// The acceptor: promises, takes the coordinator's histories, and in fast rounds appends what proposers send. It journals before it speaks.
+// The acceptor: it promises, accepts the coordinator's histories, and appends the proposers' commands in fast rounds.
+// It journals before it sends.
 
-/** Phase 1b. */
+/** Performs phase 1b. */
 export function promise(state: State, ballot: Ballot, ctx: Ctx): void {
   raise(state, ballot);
-  ctx.persist({ type: "promised", ballot }); // Also a second time: it may follow a ballot that it has promised to nobody.
+  ctx.persist({ type: "promised", ballot }); // Always, because an adopted ballot may not have been journaled.
   ctx.send(ballot.node, { type: "promise", ballot, era: state.era, vote: state.vote });
 }
 
-/** Phase 2b. What it had voted for and the new history lacks is to be appended again. */
+/** Performs phase 2b. Commands from the old vote that are not in the new history become pending again. */
 function cast(state: State, vote: Vote, ctx: Ctx, settings: Settings): void {
   const before = state.vote?.history ?? [];
   raise(state, vote.round);
@@ -315,17 +342,21 @@ function cast(state: State, vote: Vote, ctx: Ctx, settings: Settings): void {
   hear(state, ctx.self, state.era, { ...vote, history: [...vote.history] }, ctx, settings);
 }
 
-/** On phase 2a. In a classic round the coordinator's history grows; in a fast one it is the beginning. */
+/**
+ * Returns whether the acceptor may accept in phase 2a. In a classic round, the coordinator's history grows. In a fast
+ * round, it is the starting point.
+ */
 export function mayAccept({ vote }: State, round: Round, history: History): boolean {
   if (vote === null || isEarlier(vote.round, round)) return true;
   return isSameRound(vote.round, round) && !isFast(round) && history.length > vote.history.length;
 }
 
+/** Votes for the coordinator's history. */
 export function accept(state: State, round: Round, history: History, ctx: Ctx, settings: Settings): void {
   cast(state, { round, history: [...history], begun: history.length, closed: false }, ctx, settings);
 }
 
-/** The vote that the acceptor may append to; null if there is none in the fast round of its ballot. */
+/** Returns the vote that the acceptor may append to. Null if it has none in a fast round of its ballot. */
 function openVote(state: State): Vote | null {
   const { vote, promised, open, era } = state;
   if (vote !== null && isSameBallot(vote.round, promised)) return isFast(vote.round) && !vote.closed ? vote : null;
@@ -334,9 +365,10 @@ function openVote(state: State): Vote | null {
 }
 
 /**
- * Phase 2b of a fast round: append what has been proposed. A command that interferes with one which this acceptor has appended, and which
- * is not learnt yet, may stand before it elsewhere: a collision. So the acceptor takes it and closes the round: its vote then says as
- * much as a promise for the next one, and the coordinator need not ask for that.
+ * Performs phase 2b of a fast round: appends proposed commands. If a command interferes with one that this acceptor has
+ * appended but not yet learned, other acceptors may have the two in the reverse order, which is a collision. So the
+ * acceptor appends the command and closes the round. Its vote also counts as a promise for the next round, which the
+ * coordinator need not request.
  */
 function append(state: State, ctx: Ctx, settings: Settings): void {
   const before = openVote(state);
@@ -351,13 +383,17 @@ function append(state: State, ctx: Ctx, settings: Settings): void {
   if (vote.history.length > before.history.length) cast(state, vote, ctx, settings);
 }
 
-/** Nothing comes after a checkpoint; and where none comes, histories are bounded all the same. */
+/**
+ * Returns whether the command cannot be appended. Nothing may follow a checkpoint, and the length of a history is
+ * bounded even without one.
+ */
 function isFull({ history }: Vote, command: Command, { checkpointEvery }: Settings): boolean {
   if (history.some(isCheckpoint)) return true;
   return history.length >= 2 * checkpointEvery && !isCheckpoint(command);
 }
 
-// Learning: what a quorum's histories of one round have in common is chosen. Each node learns it in an order of its own.
+// The learner: the part that a quorum's histories in one round have in common is chosen. Each node learns it in its own
+// order.
 
 const isOld = (known: Vote | undefined, { round, history, closed }: Vote): boolean =>
   known !== undefined &&
@@ -365,7 +401,7 @@ const isOld = (known: Vote | undefined, { round, history, closed }: Vote): boole
     (isSameRound(round, known.round) &&
       (history.length < known.history.length || (history.length === known.history.length && !closed))));
 
-/** Phase 2b arrives at a learner. */
+/** Handles phase 2b at a learner. */
 export function hear(state: State, from: NodeId, era: number, vote: Vote, ctx: Ctx, settings: Settings): void {
   if (era !== state.era || isStranger(from, ctx) || isOld(state.heard[from], vote)) return;
   state.heard[from] = vote;
@@ -378,7 +414,9 @@ export function hear(state: State, from: NodeId, era: number, vote: Vote, ctx: C
   }
 }
 
-/** These are chosen, in an order that is right for those that interfere. A checkpoint comes last and ends the era. */
+/**
+ * Learns chosen commands, in an order that is correct for interfering ones. A checkpoint comes last and ends the era.
+ */
 function learn(state: State, commands: History, ctx: Ctx): void {
   for (const command of commands) {
     if (contains(state.learnt, command)) continue;
@@ -399,11 +437,17 @@ function note(state: State, { client, sequence, operation }: Command): void {
   if (sequence > 0) state.latest[client] = Math.max(sequence, state.latest[client] ?? 0);
 }
 
-/** Whether this client's command is learnt, in this era or before: it has one under way at a time. */
+/**
+ * Returns whether this client's command has been learned, in this era or an earlier one. A client has one command in
+ * progress at a time.
+ */
 export const isDone = ({ latest }: Pick<State, "latest">, { client, sequence }: Command): boolean =>
   sequence > 0 && sequence <= (latest[client] ?? 0);
 
-/** After a checkpoint all nodes have learnt the same, and histories begin anew. What was not chosen is appended in the next era. */
+/**
+ * Begins the next era after a checkpoint, with an empty history. Commands that were not chosen are appended in the next
+ * era.
+ */
 function finishEra(state: State): void {
   const left = [...(state.vote?.history ?? []), ...state.pending];
   state.finished.push({ commands: state.learnt });
@@ -416,18 +460,19 @@ function finishEra(state: State): void {
   for (const command of left) keep(state, command);
 }
 
+/** Adds a command to the pending ones until it is learned. */
 export function keep(state: State, command: Command): void {
   const isKnown = contains(state.pending, command) || contains(state.vote?.history ?? [], command);
   const isOver = isCheckpoint(command) ? command.operation !== checkpointOf(state.era) : isDone(state, command);
   if (!isKnown && !isOver && !contains(state.learnt, command)) state.pending.push(command);
 }
 
-/** Those of earlier eras mean nothing any more. */
+/** Returns the operation that marks the checkpoint of an era. A checkpoint of an earlier era has no effect. */
 const checkpointOf = (era: number): string => `checkpoint ${era}`;
 
 function relearn(state: State, commands: History): void {
   for (const command of commands) if (!contains(state.learnt, command)) note(state, command);
 }
 
-/** How many places this node has learnt. */
+/** Returns the number of commands that this node has learned. */
 export const progress = ({ base, learnt }: State): number => base + learnt.length;

@@ -1,4 +1,4 @@
-/** The words of Generalized Paxos: votes for histories, eras between checkpoints, and the messages about them. */
+/** The types and options of Generalized Paxos: histories, votes, eras between checkpoints, and messages. */
 import type { Chunk } from "../../../core/chunk.ts";
 import type { PerNode } from "../../../core/per-node.ts";
 import type { Context, NodeId, Property, World } from "../../../core/protocol.ts";
@@ -23,15 +23,22 @@ import {
 } from "../parts/ballots.ts";
 import { type QuorumSizes, quorumSizes } from "../parts/quorum-systems.ts";
 
-// Which commands interfere: two that do not, commute, and nodes may apply them in either order. It has to be true of the state machine.
+// Interference: two commands that do not interfere commute, so nodes may apply them in either order. The relation must
+// hold for the state machine.
 
 const relations = ["all", "by-key", "none"] as const;
-/** `by-key`: commands that name the same key, such as those of the map; reads of it do not interfere with each other. */
+/**
+ * The name of an interference relation. With `by-key`, commands on the same key interfere, unless both are reads. It
+ * suits the map.
+ */
 type Relation = (typeof relations)[number];
 
 type Interferes = (a: Command, b: Command) => boolean;
 
-/** Commands of clients count from 1. A checkpoint interferes with everything. */
+/**
+ * Returns whether the command is a checkpoint, which has number 0. Clients number their commands from 1. A checkpoint
+ * interferes with every command.
+ */
 export const isCheckpoint = ({ sequence }: Command): boolean => sequence === 0;
 
 const words = ({ operation }: Command): string[] => operation.split(" ", 2);
@@ -48,15 +55,18 @@ const interference =
   (a, b) =>
     isCheckpoint(a) || isCheckpoint(b) || declared[relation](a, b);
 
-// Command histories, the paper's c-structs: sequences of commands, where two are equal that differ in the order of commuting commands
-// alone. What a command depends on is its cone: those before it with which it interferes, and theirs.
+// Command histories, the paper's c-structs: sequences of commands. Two histories are equal if they differ only in the
+// order of commuting commands. The cone of a command contains the earlier commands that it interferes with, and their
+// cones.
 
+/** A sequence of commands. Only the order of interfering commands matters. */
 export type History = readonly Command[];
 
+/** Returns whether a history has the command. */
 export const contains = (history: History, command: Command): boolean =>
   history.some((each) => isSameCommand(each, command));
 
-/** The least prefix (⊑) of the history that has the command at this place. */
+/** Returns the smallest prefix (⊑) of the history that contains the command at this index. */
 function cone(history: History, place: number, interferes: Interferes): Command[] {
   const found: Command[] = [history[place] as Command];
   for (let before = place - 1; before >= 0; before--) {
@@ -66,7 +76,7 @@ function cone(history: History, place: number, interferes: Interferes): Command[
   return found;
 }
 
-/** Whether they have the same commands, and those that interfere in the same order. */
+/** Returns whether two histories have the same commands, with interfering ones in the same order. */
 function isEqual(a: History, b: History, interferes: Interferes): boolean {
   if (a.length !== b.length) return false;
   const places = a.map((command) => b.findIndex((other) => isSameCommand(other, command)));
@@ -79,13 +89,13 @@ function isEqual(a: History, b: History, interferes: Interferes): boolean {
   );
 }
 
-/** The history with those that it has not appended, in their order. */
+/** Returns the history with the missing commands appended in order. */
 const extended = (history: History, commands: History): Command[] => [
   ...history,
   ...commands.filter((command) => !contains(history, command)),
 ];
 
-/** How many commands all of them begin with, in one order. */
+/** Returns the number of leading commands that are the same in all histories. */
 function sharedStart([first = [], ...others]: readonly History[]): number {
   const isShared = (command: Command, place: number): boolean =>
     others.every((history) => history[place] !== undefined && isSameCommand(history[place], command));
@@ -94,12 +104,13 @@ function sharedStart([first = [], ...others]: readonly History[]): number {
 }
 
 /**
- * ⊔ over all sets of `count` histories of the ⊓ of the set: each command that `count` of them have with the same cone. The sets have to
- * meet in pairs, so that what they have in common is compatible.
+ * Returns each command that at least `count` histories have with the same cone. In the paper, this is the ⊔, over all
+ * sets of `count` histories, of each set's ⊓. The sets must intersect pairwise, so that their common parts are
+ * compatible.
  */
 export function common(histories: readonly History[], count: number, interferes: Interferes): Command[] {
   if (histories.length < count) return [];
-  const start = sharedStart(histories); // What is before a command in all of them is the same, and so is its cone.
+  const start = sharedStart(histories); // The cones of these commands are the same in all histories.
   let found = histories[0]?.slice(0, start) ?? [];
   for (const history of histories)
     for (const [place, command] of history.entries()) {
@@ -114,35 +125,43 @@ export function common(histories: readonly History[], count: number, interferes:
   return found;
 }
 
-/** Rounds of a ballot with an odd step are fast: acceptors append what proposers send them. In step 0 the coordinator alone appends. */
+/**
+ * The step of the classic round. Only the coordinator appends in it. Rounds with an odd step are fast: acceptors append
+ * the commands that proposers send.
+ */
 export const CLASSIC = 0;
+/** The first fast step. */
 export const FAST = 1;
+/** Returns whether acceptors accept directly from proposers in the round. */
 export const isFast = ({ step }: Round): boolean => step % 2 === FAST;
 
-/** bal and val in the paper. */
+/** An acceptor's vote (bal and val in the paper). */
 export interface Vote {
   round: Round;
   history: Command[];
-  /** So much of it stands as the coordinator began the round; the acceptor itself has appended the rest. */
+  /** The length of the coordinator's history at the start of the round. The acceptor has appended the rest. */
   begun: number;
-  /** The acceptor appends no more in this round: its vote is a promise for the next one, too. */
+  /** Whether the acceptor has stopped appending in this round, so that its vote is also a promise for the next one. */
   closed: boolean;
 }
 
-/** An era of the log is one c-struct, from one checkpoint to the next. */
+/** The content of a promise. An era of the log is one c-struct, from one checkpoint to the next. */
 export interface Promised {
   era: number;
   vote: Vote | null;
 }
 
+/** The state after a checkpoint. */
 export interface Snapshot {
   index: number;
   snapshot: Chunk[];
-  /** The era in which it was taken, the place before that, and what it holds of that era. */
+  /**
+   * The era when the snapshot was taken, the number of commands before that era, and the included commands of that era.
+   */
   era: number;
   base: number;
   learnt: Command[];
-  /** Of each client, the number of its last command up to there. */
+  /** For each client: the number of its last included command. */
   latest: PerNode<number>;
 }
 
@@ -151,22 +170,25 @@ type Coordinator =
   | { is: "preparing"; promises: Record<NodeId, Promised> }
   | { is: "leading"; joined: NodeId[]; watched: number | null };
 
+/** Vocabulary of Generalized Paxos. */
 export type GeneralizedPaxos = {
-  /** Open: from that era on, fast rounds of the promised ballot begin with the empty history. */
+  /** `open`: the first era whose fast rounds, in the promised ballot, begin with the empty history. */
   state: Balloting & {
     era: number;
-    /** How many places the eras before this one take. */
+    /** The number of commands in earlier eras. */
     base: number;
-    /** Of this era: the acceptor's vote, what each acceptor is known to have voted for, and what is learnt, in this node's order. */
+    /** The acceptor's vote in this era. */
     vote: Vote | null;
+    /** For each acceptor: its last known vote in this era. */
     heard: Record<NodeId, Vote>;
+    /** The commands learned in this era, in this node's order. */
     learnt: Command[];
-    /** What the acceptor is to append as soon as it may. */
+    /** Commands that the acceptor appends when it is next allowed to. */
     pending: Command[];
-    /** The number of each client's last command that is learnt. */
+    /** For each client: the number of its last learned command. */
     latest: Record<NodeId, number>;
     snapshot: Snapshot | null;
-    /** Eras that are over, from that of the snapshot on. */
+    /** The eras that are over, starting with the snapshot's era. */
     finished: { commands: Command[] }[];
     coordinator: Coordinator;
   };
@@ -174,7 +196,7 @@ export type GeneralizedPaxos = {
     | { type: "propose"; command: Command }
     | { type: "prepare"; ballot: Ballot }
     | ({ type: "promise"; ballot: Ballot } & Promised)
-    /** Phase 2a: this history, and from an era on whatever proposers send. */
+    /** Phase 2a: accept this history and, from era `open` onward, any command from a proposer. */
     | { type: "accept"; era: number; round: Round; history: Command[]; open: number | null }
     /** Phase 2b. */
     | ({ type: "accepted"; era: number } & Vote)
@@ -195,7 +217,10 @@ export type GeneralizedPaxos = {
 
 export type State = GeneralizedPaxos["state"];
 
-/** In one history: an era has twice `checkpointEvery` commands at most, and what one coordinator adds. */
+/**
+ * The maximum length of a history. An era has at most twice `checkpointEvery` commands, plus those that a coordinator
+ * adds.
+ */
 const MAX_HISTORY = 4_096;
 
 const historyShape = list(commandShape, MAX_HISTORY);
@@ -229,31 +254,36 @@ const generalizedPaxosOptions = optionTable("generalized-paxos", {
   interference: option<Relation>(
     oneOf(...relations),
     "all",
-    "which commands do not commute, equal at all nodes and true of the state machine: `by-key` for the map",
+    "which commands interfere (do not commute); must be the same at all nodes and correct for the state machine, such as `by-key` for the map",
   ),
   checkpointEvery: count(
     32,
-    "the number of commands after which the coordinator asks for a checkpoint, and histories start again",
+    "the number of commands between checkpoints, which the coordinator proposes; histories restart there",
     {
       max: MAX_CHECKPOINT_EVERY,
     },
   ),
-  classicQuorum: whole(0, "the size of a classic quorum, equal at all nodes; 0: a majority"),
-  fastQuorum: whole(0, "the size of a fast quorum, equal at all nodes; 0: ⌈3N/4⌉"),
+  classicQuorum: whole(0, "the size of a classic quorum, the same at all nodes; 0 means a majority"),
+  fastQuorum: whole(0, "the size of a fast quorum, the same at all nodes; 0 means ⌈3N/4⌉"),
   patienceMs: positive(
     1_000,
-    "a node becomes coordinator after this time without a message from one, up to twice as long",
+    "a node becomes coordinator if it receives no message from one for a random time between this and twice this",
   ),
-  heartbeatMs: positive(200, "the time between heartbeats of the coordinator"),
+  heartbeatMs: positive(200, "the coordinator's heartbeat interval"),
   recoverMs: positive(
     300,
-    "the coordinator recovers a command that is not decided for this time, with a higher ballot",
+    "the coordinator recovers a command with a higher ballot if it is still undecided after this time",
   ),
-  maxPending: count(1_000, "how many commands an acceptor keeps until it may append them; further ones are dropped"),
+  maxPending: count(
+    1_000,
+    "the maximum number of commands that an acceptor keeps before it can append them; further commands are dropped",
+  ),
 });
 
+/** Options for `generalizedPaxos()`. */
 export type GeneralizedPaxosOptions = OptionsOf<typeof generalizedPaxosOptions>;
 
+/** The options, and the quorums and the interference relation that they determine. */
 export interface Settings extends GeneralizedPaxosOptions {
   quorumsOf(nodes: number): QuorumSizes;
   readonly interferes: Interferes;
@@ -261,6 +291,7 @@ export interface Settings extends GeneralizedPaxosOptions {
 
 export type Ctx = Context<GeneralizedPaxos>;
 
+/** Validates the options and adds defaults. @throws UsageError `bad-option` if an option is unknown or out of range */
 export function settled(given: Partial<GeneralizedPaxosOptions> | undefined): Settings {
   const options = generalizedPaxosOptions.settle(given);
   const { classicQuorum: classic, fastQuorum: fast } = options;
@@ -271,11 +302,14 @@ export function settled(given: Partial<GeneralizedPaxosOptions> | undefined): Se
   };
 }
 
-// What may have been chosen in earlier rounds: the paper's ProvedSafe. Whatever a coordinator asks for has to extend it.
+// ProvedSafe in the paper: the commands that may have been chosen in earlier rounds. A coordinator must propose an
+// extension of them.
 
 /**
- * @param promises of the acceptors of Q: what they have voted for last; null if they have not voted.
- * @param nodes how many acceptors there are.
+ * Returns the history that a coordinator must extend.
+ *
+ * @param promises the last votes of the acceptors in Q. Null if an acceptor has not voted
+ * @param nodes the number of acceptors
  */
 export function provedSafe(
   promises: readonly (Vote | null)[],
@@ -288,23 +322,27 @@ export function provedSafe(
   if (first === undefined) return [];
   const k = voted.reduce((highest, { round }) => (isEarlier(highest, round) ? round : highest), first.round);
   const inK = voted.filter(({ round }) => isSameRound(round, k)).map(({ history }) => history);
-  // A k-quorum R has at least so many acceptors in Q. What they have in common, R may have chosen.
+  // The smallest number of acceptors in Q that a k-quorum R can have. R may have chosen their common part.
   const least = (isFast(k) ? quorums.fast : quorums.classic) + promises.length - nodes;
-  // No k-quorum can have voted as a whole: nothing was chosen in k, and all that was before stands in each of its histories.
+  // No k-quorum can have voted as a whole, so nothing was chosen in round k. Each history of round k contains
+  // everything chosen earlier.
   if (inK.length < least) return inK[0] as History;
   return common(inK, least, interferes);
 }
 
-// What the order of Generalized Paxos promises: not one order for all commands, but one for those that interfere.
+// The ordering property of Generalized Paxos: interfering commands have one order.
 
-/** Of a node's last commands. */
+/** The number of recent commands kept per node. */
 const REMEMBERED = 32;
 
-/** What a node was told in its last life and in this one: after a restart it may learn anew, in another order. */
+/**
+ * The commands that a node emitted before and after its last restart. After a restart, it may learn them again in a
+ * different order.
+ */
 interface Told {
   readonly before: History;
   readonly now: History;
-  /** The place that it was told of last: places grow within a life. */
+  /** The index of the last command. Indexes increase until the node restarts. */
   readonly index: number;
 }
 
@@ -317,7 +355,7 @@ function after(told: Told, { type, command, index = 0 }: { type: string; command
   return { ...told, now: [...told.now, command].slice(-REMEMBERED), index };
 }
 
-/** Whether those that both have and that interfere stand in the same order. */
+/** Returns whether the interfering commands that two histories share are in the same order. */
 function agree(a: History, b: History, interferes: Interferes): boolean {
   const places = a.map((command) => b.findIndex((other) => isSameCommand(other, command)));
   return places.every(
@@ -342,15 +380,16 @@ const ordersOf = ({ nodes, history }: Pick<World<object>, "nodes" | "history">):
 
 export const agreement = (interferes: Interferes): Property<GeneralizedPaxos> => ({
   name: "agreement",
-  claim: "all nodes, those that have crashed since among them, learn the commands that interfere in the same order",
+  claim: "all nodes, including crashed ones, learn interfering commands in the same order",
   when: "always",
   history: { empty: nothing, after: (told, event) => after(told as Told, event) },
   holds: (world) => allAgree(ordersOf(world), interferes),
 });
 
+/** The property that checkpoints are at the same index at all nodes. */
 export const checkpoints: Property<GeneralizedPaxos> = {
   name: "checkpoints",
-  claim: "nodes that are past the same checkpoint have learnt as many commands before it",
+  claim: "all nodes past a checkpoint have learned the same number of commands before it",
   when: "always",
   holds({ alive, state }) {
     const bases = new Map<number, number>();
@@ -367,11 +406,11 @@ type States = { machine: { sessions: Record<NodeId, { sequence: number }> }; log
 type Happened = { type: string; body: { type: string; command?: Command; sequence?: number; index?: number } };
 type Acknowledged = { readonly sequence: number; readonly index: number };
 
-/** What stands in the place of one order for all, and of what follows from it for places. */
+/** The properties that replace the total-order properties, which make claims about indexes. */
 export const clientOrders: readonly Property<never>[] = [
   {
     name: "agreement",
-    claim: "all nodes, those that have crashed since among them, learn the commands on each key in the same order",
+    claim: "all nodes, including crashed ones, learn the commands on each key in the same order",
     when: "always",
     history: {
       empty: nothing,
@@ -381,7 +420,7 @@ export const clientOrders: readonly Property<never>[] = [
   },
   {
     name: "durability",
-    claim: "what a client was told is applied, every node has applied that is past the checkpoint after it",
+    claim: "a command acknowledged to a client is applied by every node that is past the next checkpoint",
     when: "always",
     history: {
       empty: { sequence: 0, index: 0 },

@@ -22,7 +22,7 @@ import {
 const range = (nodes: number): number[] => Array.from({ length: nodes }, (_, id) => id);
 const as = (self: NodeId) => ({ self, signatures: idealSignatures(self) });
 type Message = Lockstep["message"];
-/** Nothing that means anything. */
+/** A meaningless message. */
 const nothing = (turn: number): Message => ({ type: "missing", turn, due: "commit", from: [] });
 
 interface Setting {
@@ -55,7 +55,7 @@ function run(nodes: number, { options = {}, liars = {}, delayMs = 10, loss = 0, 
   return { sim, log: `${log.join("\n")}\n`, states };
 }
 
-/** What the others hold against a cheat, and what a third party that knows the players says to it. */
+/** Returns the other players' convictions of a cheat, with the verdict of a third party that knows the players. */
 function proofsIn(states: readonly Lockstep["state"][], cheat: NodeId): { how: string[]; culprits: (NodeId | null)[] } {
   const table: Table = { game: "game", players: states.map((_, id) => id), signatures: idealSignatures(99) };
   const proofs = states.flatMap(({ convicted }, node) => (node === cheat ? [] : (convicted[cheat] ?? [])));
@@ -65,7 +65,7 @@ function proofsIn(states: readonly Lockstep["state"][], cheat: NodeId): { how: s
 
 const complaint = (by: NodeId, player = 2, turn = 1, due: Phase = "reveal") =>
   sign(as(by), complaintShape, { game: "game", turn, player, due });
-/** Puts another statement in the place of one, signed by the cheat itself. */
+/** Replaces one statement by a different one, signed by the cheat itself. */
 const opening = (by: NodeId, turn: number, action: string) =>
   sign(as(by), openingShape, { game: "game", turn, nonce: "my nonce", action });
 const commitment = (by: NodeId, turn: number, hash: string) =>
@@ -84,7 +84,7 @@ const another = commitment(2, 1, hashOf(opening(2, 1, "what wins")));
 const equivocating = cheating((to, message) =>
   message.type === "commit" && to === 1 ? [{ type: "commit", statement: another }] : [message],
 );
-/** Opens at each the commitment that it has there: without echoes nobody notices. */
+/** Opens to each player the commitment that it received. Without echoes no player notices. */
 const divided = cheating((to, message) => {
   if (to === 0) return [message];
   if (message.type === "commit") return [{ type: "commit", statement: another }];
@@ -92,12 +92,12 @@ const divided = cheating((to, message) => {
 });
 
 describe("turns", () => {
-  it("three players, one of which reveals what it had not committed to: a story", async () => {
+  it("convict a player that reveals a different action than it committed to (story)", async () => {
     const { log } = run(3, { liars: { 2: wrongReveal } });
     await expect(log).toMatchFileSnapshot("stories/lockstep-wrong-reveal.txt");
   });
 
-  it.each([1, 2, 3, 4, 5, 7, 10])("cost 2N(N − 1) among %i, with echoes 3N(N − 1)", (nodes) => {
+  it.each([1, 2, 3, 4, 5, 7, 10])("cost 2N(N − 1) with %i players, and 3N(N − 1) with echoes", (nodes) => {
     for (const [echoes, each] of [
       [false, 2],
       [true, 3],
@@ -111,7 +111,7 @@ describe("turns", () => {
     }
   });
 
-  it("are settled one after the other, with the same actions at all", () => {
+  it("are settled one after the other, with the same actions at all players", () => {
     const { states, sim } = run(4, { options: { echoes: true }, turns: 5, delayMs: [1, 9] });
     expect(states.map(({ turn, phase }) => [turn, phase])).toEqual(range(4).map(() => [5, "waiting"]));
     const last = range(4).map((node) => sim.events(node).at(-1));
@@ -120,7 +120,7 @@ describe("turns", () => {
     expect(last).toEqual(range(4).map(() => ({ type: "decided", turn: 5, actions, value })));
   });
 
-  it("nothing that a player sends before it reveals tells its action", () => {
+  it("no message before the reveal discloses a player's action", () => {
     const sent = range(2).map((at) => {
       const { log } = run(3, { actions: (node) => (node === 0 ? ["rock", "paper"][at] : "paper") as string });
       return log.split("\n").filter((line) => line.includes("node 0  sends commit"));
@@ -130,7 +130,7 @@ describe("turns", () => {
     expect(sent.flat().join()).not.toMatch(/rock|paper/);
   });
 
-  it("a player that does not play is given up by the deadline, with a proof", () => {
+  it("the others give up on a silent player at the deadline, with a proof", () => {
     const sim = simulation<Lockstep>({ protocol: lockstep(), nodes: range(3), seed: 1, delayMs: 10 });
     for (const node of range(3)) sim.start(node);
     for (const node of [0, 1]) sim.command(node, { type: "propose", value: "paper" });
@@ -149,10 +149,10 @@ describe("every cheat is caught, with a proof that a third party verifies", () =
       "silence",
       false,
     ],
-    ["look-ahead: it reveals what beats the others, once it knows their actions", wrongReveal, "wrong-reveal", false],
+    ["look-ahead: it reveals a winning action once it knows the others", wrongReveal, "wrong-reveal", false],
     ["a wrong reveal, with echoes", wrongReveal, "wrong-reveal", true],
     ["silence: it never reveals", silentAbout("reveal"), "silence", false],
-    ["silence: it shows nobody what it has", silentAbout("echo"), "silence", true],
+    ["silence: it never echoes", silentAbout("echo"), "silence", true],
     ["equivocation: another commitment for one of them", equivocating, "equivocation", true],
   ])("%s", (_what, liar, how, echoes) => {
     const { states, sim } = run(3, { liars: { 2: liar }, options: { echoes } });
@@ -160,7 +160,7 @@ describe("every cheat is caught, with a proof that a third party verifies", () =
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("who keeps its commitment back sees nobody's action", () => {
+  it("a player that withholds its commitment sees no other action", () => {
     for (const echoes of [false, true]) {
       const { log } = run(3, { liars: { 2: silentAbout("commit", "echo") }, options: { echoes } });
       expect(log).toContain("emits stopped");
@@ -168,7 +168,7 @@ describe("every cheat is caught, with a proof that a third party verifies", () =
     }
   });
 
-  it("replay: its own commitment of the turn before", () => {
+  it("replay: its own commitment of the previous turn", () => {
     let first = "";
     const replaying = cheating((_to, message) => {
       if (message.type !== "commit") return [message];
@@ -181,7 +181,7 @@ describe("every cheat is caught, with a proof that a third party verifies", () =
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("replay: another player's commitment, made its own", () => {
+  it("replay: another player's commitment, sent as its own", () => {
     let copied = "";
     const copying = cheating((_to, message) => {
       if (message.type === "commit") return [{ type: "commit", statement: commitment(2, 1, copied) }];
@@ -204,7 +204,7 @@ describe("every cheat is caught, with a proof that a third party verifies", () =
     expect(proofsIn(states, 2)).toEqual({ how: ["replay", "replay"], culprits: [2, 2] });
   });
 
-  it("between two players silence is word against word: the game ends, and nobody is convicted", () => {
+  it("silence between two players proves nothing against either: the game ends without a conviction", () => {
     const { states, sim } = run(2, { liars: { 1: silentAbout("reveal") } });
     expect(states[0]).toMatchObject({ phase: "over", convicted: {} });
     expect(Object.keys(states[0]?.stopped ?? {})).toEqual(["0"]);
@@ -218,48 +218,60 @@ describe("nothing else is a proof", () => {
   const bound = commitment(2, 1, hashOf(right));
 
   it.each<[string, Proof, string]>([
-    ["a right reveal", { type: "wrong-reveal", commitment: bound, opening: right }, "is what had been committed to"],
+    ["a right reveal", { type: "wrong-reveal", commitment: bound, opening: right }, "matches its commitment"],
     [
       "a reveal of another turn",
       { type: "wrong-reveal", commitment: bound, opening: opening(2, 2, "rock") },
-      "not of the same player and turn",
+      "not from the same player and turn",
     ],
-    ["one commitment twice", { type: "equivocation", one: bound, other: bound }, "are one"],
+    ["one commitment twice", { type: "equivocation", one: bound, other: bound }, "are identical"],
     [
       "commitments of two turns",
       { type: "equivocation", one: bound, other: commitment(2, 2, "h") },
-      "not of the same player and turn",
+      "not from the same player and turn",
     ],
     ["its own commitment, opened", { type: "replay", commitment: bound, opening: right }, "is the player's own"],
-    ["another's reveal", { type: "replay", commitment: bound, opening: opening(1, 1, "paper") }, "is not that of"],
-    ["one complaint of three", { type: "silence", complaints: [complaint(0)] }, "1 of 3 players complain, not 2"],
-    ["a complaint twice", { type: "silence", complaints: [complaint(0), complaint(0)] }, "1 of 3 players"],
-    ["its own complaint", { type: "silence", complaints: [complaint(0), complaint(2)] }, "1 of 3 players"],
-    ["no complaint", { type: "silence", complaints: [] }, "nobody complains"],
+    [
+      "another's reveal",
+      { type: "replay", commitment: bound, opening: opening(1, 1, "paper") },
+      "does not match the revealed action",
+    ],
+    [
+      "one complaint of three",
+      { type: "silence", complaints: [complaint(0)] },
+      "expected complaints from at least 2 of 3 players, got 1",
+    ],
+    ["a complaint twice", { type: "silence", complaints: [complaint(0), complaint(0)] }, "of 3 players, got 1"],
+    ["its own complaint", { type: "silence", complaints: [complaint(0), complaint(2)] }, "of 3 players, got 1"],
+    ["no complaint", { type: "silence", complaints: [] }, "the proof contains no complaints"],
     [
       "complaints about two turns",
       { type: "silence", complaints: [complaint(0), complaint(1, 2, 2)] },
-      "not about the same",
+      "not about the same player, turn and message",
     ],
-    ["complaints about a stranger", { type: "silence", complaints: [complaint(0, 9), complaint(1, 9)] }, "no player"],
+    ["complaints on a stranger", { type: "silence", complaints: [complaint(0, 9), complaint(1, 9)] }, "not a player"],
     [
       "a forged signature",
       { type: "wrong-reveal", commitment: bound, opening: { ...opening(1, 1, "rock"), by: 2 } },
-      "player 2 has not signed it",
+      "the statement is not signed by player 2",
     ],
     [
       "another game",
       { type: "equivocation", one: bound, other: sign(as(2), commitmentShape, { game: "x", turn: 1, hash: "" }) },
-      'of the game "x"',
+      'belongs to the game "x"',
     ],
-    ["a stranger", { type: "equivocation", one: commitment(9, 1, "a"), other: commitment(9, 1, "b") }, "is no player"],
+    [
+      "a stranger",
+      { type: "equivocation", one: commitment(9, 1, "a"), other: commitment(9, 1, "b") },
+      "is not a player",
+    ],
   ])("%s", (_what, proof, why) => {
     const verdict = verdictOn(proof, table);
     expect(verdict.culprit).toBeNull();
     expect(verdict.why).toContain(why);
   });
 
-  it("and players do not believe it", () => {
+  it("and players ignore it", () => {
     const slander = cheating((to, message) =>
       message.type === "commit"
         ? [{ type: "accuse", proof: { type: "silence", complaints: [complaint(2, 1 - to)] } }]
@@ -283,7 +295,9 @@ function explored(
   return explore({ protocol, nodes: range(3), network: "fifo", timers: "rounds", begin: "together", ...more });
 }
 
-/** At each receiver another lie, or none, where that is due; what the cheat signs it may make up. */
+/**
+ * Sends each receiver a different wrong message, or none, when one is due. The cheat may invent anything that it signs.
+ */
 const cheatingAt = (...types: Message["type"][]): ByzantineBehaviour =>
   cheating((_to, message) => {
     if (!types.includes(message.type)) return [message];
@@ -306,18 +320,18 @@ const cheatingAt = (...types: Message["type"][]): ByzantineBehaviour =>
 describe("every run of one turn of three players", () => {
   const rock = { moves: ["rock"] };
 
-  it("holds where all are honest, and where one crashes, in the middle of a step too", () => {
+  it("holds if all are honest, and if one crashes, even in the middle of a step", () => {
     expect(reaching(explored(rock), "decided")).toMatchObject({ verdict: "holds", states: 1_469 });
     const crashes = { crashes: 1, withinStep: true };
     expect(reaching(explored(rock, {}, crashes), "decided", "stopped", "cheated")).toMatchObject({ verdict: "holds" });
     expect(explored(rock, { 2: "mute" })).toMatchObject({ verdict: "holds" });
   });
 
-  it("holds whatever they play", { tags: ["long"] }, () => {
+  it("holds for all actions", { tags: ["long"] }, () => {
     expect(explored({})).toMatchObject({ verdict: "holds", states: 11_735 });
   });
 
-  it("without echoes, who says different things to different players gets its look ahead, and divides them", () => {
+  it("without echoes, a player that equivocates sees other actions first, and divides the players", () => {
     const plain = { ...rock, echoes: false };
     const found = explored(plain, { 2: cheatingAt("commit") });
     expect(found).toMatchObject({ verdict: "violated", property: { name: "no look-ahead" } });
@@ -325,21 +339,25 @@ describe("every run of one turn of three players", () => {
     expect(sim.verdict().map(({ property }) => property)).toEqual(["no look-ahead", "agreement"]);
   });
 
-  // The ones that wait for a player that has stopped hear of it before their own deadline: with equal deadlines it was convicted.
+  // Players that wait for a stopped player learn of it before their own deadline. With equal deadlines, they would be
+  // convicted.
   it.each([
     [["commit"], 20_529],
     [["echo"], 49_084],
     [["reveal"], 106_585],
     [["commit", "echo"], 144_258],
     [["commit", "reveal"], 175_471],
-  ] as const)("with echoes, holds over all that one may say at %o", { tags: ["long"] }, (types, states) => {
+  ] as const)("with echoes, holds for all messages of a cheat of the types %o", { tags: ["long"] }, (types, states) => {
     const found = reaching(explored(rock, { 2: cheatingAt(...types) }), "cheated", "decided");
     expect(found).toMatchObject({ verdict: "holds", states });
   });
 });
 
 describe("loss and delay within the deadline", () => {
-  /** A deadline is ten times the time after which what is missing is asked for; here messages are lost and late. */
+  /**
+   * Runs honest players over links that lose and delay messages. A deadline is ten times the interval between requests
+   * for missing messages.
+   */
   function honestRun(seed: number): { settled: number; lost: number } {
     const nodes = 2 + (seed % 3);
     const sim = simulation<Lockstep>({
@@ -367,20 +385,20 @@ describe("loss and delay within the deadline", () => {
     return all.filter(({ settled }) => settled < 1).length;
   };
 
-  it("in 60 runs accuse nobody, and every turn is settled", () => {
+  it("in 60 runs accuse no player, and every turn is settled", () => {
     expect(runs(60, 1)).toBe(0);
   });
 
-  it("in 2,000 runs accuse nobody, and every turn is settled", { tags: ["larger"] }, () => {
+  it("in 2,000 runs accuse no player, and every turn is settled", { tags: ["larger"] }, () => {
     expect(runs(2_000, 1_000)).toBe(0);
   });
 
-  it("but delay beyond the deadline has honest players accused: deadlines are an assumption", () => {
+  it("delay beyond the deadline gets honest players accused: deadlines are an assumption", () => {
     const found = Array.from({ length: 20 }, (_, seed) => run(3, { delayMs: [1, 4_000], seed }).sim.verdict());
     expect(found.flat().map(({ property }) => property)).toContain("accuracy");
   });
 
-  it("and a majority of liars convicts anybody", () => {
+  it("a Byzantine majority can convict any player", () => {
     const against2 = (by: NodeId): ByzantineBehaviour =>
       cheating((_to, message) =>
         message.type === "commit" ? [{ type: "complain", statement: complaint(by, 2, 1, "commit") }] : [message],

@@ -1,18 +1,20 @@
 /**
- * Lockstep turns: all players commit to their actions before any reveals its own, so nobody can wait for what the others do.
- * Baughman & Levine, "Cheat-Proof Playout for Centralized and Distributed Online Games", INFOCOM 2001, §4; the echo of commitments
- * and proofs that others can verify are added.
+ * Lockstep turns: all players commit to their actions before any of them reveals its own, so no player can wait to see
+ * the others' actions.
+ * Baughman & Levine, "Cheat-Proof Playout for Centralized and Distributed Online Games", INFOCOM 2001, §4. Echoes of
+ * commitments and proofs for third parties are not in the paper.
  *
- * Assumes   players that play begin each turn together, and what is due, or what is asked for again, arrives within half
- *           of its deadline; signatures that nobody can forge, hashes that nobody can invert; a minority lies.
- * Safety    once a player has revealed its action, nobody can change another (with echoes, whoever lies); players that
- *           settle a turn have the same actions; no honest player is accused; nobody settles a turn that it gave up.
- * Liveness  every turn ends by its deadlines: all actions are known, or play stops, and says who cheated.
- * Cost      2N(N − 1) messages a turn; with echoes 3N(N − 1). What is lost costs more.
+ * Assumes   players begin each turn together, and messages arrive within half of their deadlines, including retries;
+ *           signatures cannot be forged and hashes cannot be inverted; at most a minority of players is Byzantine.
+ * Safety    once a player has revealed its action, no other player can change its own (with echoes, even with Byzantine
+ *           players); players that settle a turn have the same actions; no honest player is accused; no player settles
+ *           a turn that it gave up.
+ * Liveness  every turn ends by its deadlines: all actions are known, or play stops and the cheater is named.
+ * Cost      2N(N − 1) messages per turn; 3N(N − 1) with echoes. Lost messages cost more.
  *
- * A player that is silent before it reveals learns nothing by it, but it can end the game when it has seen what others play: that is what
- * deadlines are for. A majority that complains about it is the proof, so between two players it is word against word.
- * The game is over for a player that has given up a turn: it never comes back under the same key.
+ * A player that stays silent before it reveals its action can end the game after it has seen the other actions.
+ * Deadlines limit that. Proof of a player's silence requires complaints from a majority, so with two players there is
+ * no such proof. For a player that has given up a turn, the game is over. It never returns with the same key.
  */
 import { entriesIn } from "../../../core/per-node.ts";
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
@@ -37,18 +39,22 @@ import {
   type State,
 } from "./vocabulary.ts";
 
-/** Actions that wait for their turn. */
+/** The maximum number of actions that wait for their turn. */
 const MAX_PLAYS = 1_000;
 
 const dueIn = { committing: "commit", echoing: "echo", revealing: "reveal" } as const;
 type Playing = keyof typeof dueIn;
 /**
- * In so many times the deadline. A player that lacks something stops by its own deadline and says so: those that wait for it in the
- * phase after have heard that before theirs.
+ * The deadline of each phase, as a multiple of the basic deadline. A player that does not receive all messages stops
+ * and reports that before the deadline of the players that are waiting for it in the next phase.
  */
 const patience = { committing: 1, echoing: 2, revealing: 3 } as const;
 const isPlaying = (phase: State["phase"]): phase is Playing => Object.hasOwn(dueIn, phase);
 
+/**
+ * Creates lockstep turns for one player of a game. @throws UsageError `bad-option` if an option is unknown or out of
+ * range.
+ */
 export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
   const options = lockstepOptions.settle(given);
   const { game, echoes, resends, resendMs, moves, turns } = options;
@@ -81,7 +87,7 @@ export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
     ctx.setTimer("due", resendMs);
   }
 
-  /** Goes on as far as what has come allows. */
+  /** Advances through the phases as far as the received messages allow. */
   function advance(state: State, ctx: Ctx): void {
     if (state.phase === "committing" && missing(state, ctx).length === 0) {
       if (echoes) showCommitments(state, ctx);
@@ -96,7 +102,10 @@ export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
     ctx.broadcast(echoOf(state));
   }
 
-  /** All others are bound by now: with echoes, to the same action before everybody. */
+  /**
+   * Reveals this player's action. All players have committed by now. With echoes, each is committed to the same action
+   * toward all others.
+   */
   function reveal(state: State, ctx: Ctx): void {
     enter(state, "revealing", ctx);
     const { turn, action } = state as { turn: number; action: string };
@@ -116,7 +125,7 @@ export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
     beginNext(state, ctx);
   }
 
-  /** The deadline has passed. Who had stopped before this was due is not silent: it has said why. */
+  /** Gives up at the deadline and complains about silent players, except those that reported that they had stopped. */
   function giveUp(state: State, phase: Playing, ctx: Ctx): void {
     const late = missing(state, ctx);
     const { turn } = state;
@@ -130,7 +139,7 @@ export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
     }
   }
 
-  /** A complaint of this turn. Once a majority has one about the same, that is a proof. */
+  /** Handles a complaint about this turn. A majority of equal complaints is a proof. */
   function hear(state: State, statement: Signed<Complaint>, ctx: Ctx): void {
     const { by, value } = statement;
     const stopped = state.stopped[by];
@@ -142,7 +151,7 @@ export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
     prove({ type: "silence", complaints: state.complaints.filter(isSame) }, state, ctx);
   }
 
-  /** Tells everybody once, if it is a proof against somebody that was not convicted before. */
+  /** Sends a proof to all players once, if it convicts a player that has not been convicted yet. */
   function prove(proof: Proof, state: State, ctx: Ctx): void {
     const { culprit } = verdictOn(proof, tableOf(ctx));
     if (culprit === null || state.convicted[culprit] !== undefined) return;
@@ -157,15 +166,15 @@ export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
     const { by, value } = statement;
     if (by === ctx.self || strange(statement, commitmentShape, tableOf(ctx)) !== null) return;
     const of = value.turn === state.turn ? state.commitments : value.turn === state.turn + 1 ? state.early : null;
-    if (of === null) return; // Of a turn that is over, or that nobody can be at.
+    if (of === null) return; // The turn is over or too far ahead.
     const known = of[by];
-    if (known?.value.hash === value.hash) return; // Again.
+    if (known?.value.hash === value.hash) return; // A duplicate.
     if (known !== undefined) return prove({ type: "equivocation", one: known, other: statement }, state, ctx);
     of[by] = statement;
     for (const opening of openingsIn(state)) compare(statement, opening, state, ctx);
   }
 
-  /** Holds a commitment against what somebody has revealed. */
+  /** Compares a commitment with a revealed action, and sends a proof if they show that a player cheated. */
   function compare(commitment: Signed<Commitment>, opening: Signed<Opening>, state: State, ctx: Ctx): void {
     const isItsOwn = commitment.by === opening.by && commitment.value.turn === opening.value.turn;
     const isOpened = hashOf(opening) === commitment.value.hash;
@@ -182,7 +191,7 @@ export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
     state.openings[by] ??= statement;
   }
 
-  /** Everything that this player can say to what another has not got. */
+  /** Sends a player the messages that it is missing, if they may already be sent. */
   function answer(state: State, to: NodeId, turn: number, due: Phase, from: readonly NodeId[], ctx: Ctx): void {
     const of = turn === state.turn ? state : turn === state.turn - 1 ? state.past : null;
     const isRevealed = of?.openings[ctx.self] !== undefined;
@@ -210,7 +219,7 @@ export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
         advance(state, ctx);
       },
       echo(state, from, { turn, statements }, ctx) {
-        if (turn !== state.turn || !isPlaying(state.phase)) return; // Nobody waits for it.
+        if (turn !== state.turn || !isPlaying(state.phase)) return; // No longer awaited.
         for (const statement of statements) takeCommitment(state, statement, ctx);
         if (!state.echoed.includes(from) && showsAll(state, statements, ctx)) state.echoed.push(from);
         advance(state, ctx);
@@ -253,7 +262,7 @@ export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
 
 const playersOf = ({ self, peers }: Pick<Ctx, "self" | "peers">): NodeId[] => [self, ...peers].sort((a, b) => a - b);
 
-/** Whose part of the phase has not come. */
+/** Returns the players whose message for this phase is missing. */
 function missing(state: State, ctx: Ctx): NodeId[] {
   const has = { committing: state.commitments, revealing: state.openings };
   if (state.phase === "echoing") return ctx.peers.filter((peer) => !state.echoed.includes(peer));
@@ -289,7 +298,7 @@ const echoOf = ({ turn, commitments }: Pick<State, "turn" | "commitments">): Loc
   statements: Object.values(commitments),
 });
 
-/** Whether an echo has the commitment of every player, the same that came here. */
+/** Returns whether an echo contains every player's commitment, and each is equal to the one received here. */
 const showsAll = (state: State, statements: readonly Signed<Commitment>[], { self, peers }: Ctx): boolean =>
   [self, ...peers].every((player) =>
     statements.some(
@@ -298,7 +307,7 @@ const showsAll = (state: State, statements: readonly Signed<Commitment>[], { sel
     ),
   );
 
-/** It has said so before this was due. */
+/** Returns whether the player reported that it stopped before this message was due. */
 const hasStopped = (state: State, player: NodeId, at: { turn: number; due: Phase }): boolean => {
   const complaint = state.stopped[player];
   return complaint !== undefined && isBefore(complaint.value, at);

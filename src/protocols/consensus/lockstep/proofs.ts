@@ -1,6 +1,6 @@
 /**
- * Proofs of cheating. All who know the players and can verify their signatures come to the same verdict: the players themselves, and
- * `coterie verify-proof`. Nothing else is believed.
+ * Proofs of cheating. Every party that knows the players and can verify their signatures reaches the same verdict: the
+ * players themselves, and `coterie verify-proof`. Nothing else counts as evidence.
  */
 import type { PerNode } from "../../../core/per-node.ts";
 import type { NodeId, Property, Protocol, Signatures, World } from "../../../core/protocol.ts";
@@ -22,18 +22,23 @@ import {
   shapes,
 } from "./vocabulary.ts";
 
-/** Who plays what, and how signatures are verified. */
+/** The game, its players, and how their signatures are verified. */
 export interface Table {
+  /** The name of the game. Statements from other games do not count. */
   readonly game: string;
+  /** The ids of all players. */
   readonly players: readonly NodeId[];
+  /** Verifies the players' signatures. */
   readonly signatures: Signatures;
 }
 
+/** The result of a proof: the player that it convicts, and why. The `culprit` is null if it convicts no player. */
 export type Verdict =
   | { readonly culprit: NodeId; readonly why: string }
-  /** It proves nothing. */
+  /** The proof is not conclusive. */
   | { readonly culprit: null; readonly why: string };
 
+/** Verifies a proof. Every party with the same table reaches the same verdict. */
 export function verdictOn(proof: Proof, table: Table): Verdict {
   const nothing = (why: string): Verdict => ({ culprit: null, why });
   const doubt = doubtAbout(proof, table);
@@ -43,52 +48,58 @@ export function verdictOn(proof: Proof, table: Table): Verdict {
       const { commitment, opening } = proof;
       const { by } = commitment;
       if (by !== opening.by || commitment.value.turn !== opening.value.turn)
-        return nothing("the commitment and what was revealed are not of the same player and turn");
-      if (hashOf(opening) === commitment.value.hash) return nothing("what was revealed is what had been committed to");
-      return { culprit: by, why: `player ${by} revealed in turn ${opening.value.turn} what it had not committed to` };
+        return nothing("the commitment and the revealed action are not from the same player and turn");
+      if (hashOf(opening) === commitment.value.hash) return nothing("the revealed action matches its commitment");
+      return {
+        culprit: by,
+        why: `player ${by} revealed an action in turn ${opening.value.turn} that does not match its commitment`,
+      };
     }
     case "equivocation": {
       const { one, other } = proof;
       if (one.by !== other.by || one.value.turn !== other.value.turn)
-        return nothing("the two commitments are not of the same player and turn");
-      if (one.value.hash === other.value.hash) return nothing("the two commitments are one");
-      return { culprit: one.by, why: `player ${one.by} has committed to two actions in turn ${one.value.turn}` };
+        return nothing("the two commitments are not from the same player and turn");
+      if (one.value.hash === other.value.hash) return nothing("the two commitments are identical");
+      return { culprit: one.by, why: `player ${one.by} committed to two actions in turn ${one.value.turn}` };
     }
     case "replay": {
       const { commitment, opening } = proof;
       const { by, value } = commitment;
-      if (hashOf(opening) !== value.hash) return nothing("the commitment is not that of what was revealed");
+      if (hashOf(opening) !== value.hash) return nothing("the commitment does not match the revealed action");
       if (by === opening.by && value.turn === opening.value.turn) return nothing("the commitment is the player's own");
       return {
         culprit: by,
-        why: `player ${by} used in turn ${value.turn} the commitment of player ${opening.by} in turn ${opening.value.turn}`,
+        why: `player ${by} reused player ${opening.by}'s commitment from turn ${opening.value.turn} in turn ${value.turn}`,
       };
     }
     case "silence": {
       const [first, ...others] = proof.complaints;
-      if (first === undefined) return nothing("nobody complains");
+      if (first === undefined) return nothing("the proof contains no complaints");
       const { player, turn, due } = first.value;
       if (others.some(({ value }) => value.player !== player || value.turn !== turn || value.due !== due))
-        return nothing("the complaints are not about the same");
+        return nothing("the complaints are not about the same player, turn and message");
       const witnesses = new Set(proof.complaints.map(({ by }) => by).filter((by) => by !== player)).size;
       const needed = majority(table.players.length);
-      if (witnesses < needed) return nothing(`${witnesses} of ${table.players.length} players complain, not ${needed}`);
+      if (witnesses < needed)
+        return nothing(
+          `expected complaints from at least ${needed} of ${table.players.length} players, got ${witnesses}`,
+        );
       return {
         culprit: player,
-        why: `${witnesses} players did not have the ${due} of player ${player} in turn ${turn}`,
+        why: `${witnesses} players did not receive the ${due} from player ${player} in turn ${turn}`,
       };
     }
   }
 }
 
-/** What is wrong with what a proof is made of. */
+/** Returns why a part of the proof is not valid. Null if all parts are valid. */
 function doubtAbout(proof: Proof, table: Table): string | null {
   switch (proof.type) {
     case "equivocation":
       return strange(proof.one, commitmentShape, table) ?? strange(proof.other, commitmentShape, table);
     case "silence": {
       const stray = proof.complaints.find(({ value }) => !table.players.includes(value.player));
-      if (stray !== undefined) return `node ${stray.value.player} is no player`;
+      if (stray !== undefined) return `node ${stray.value.player} is not a player`;
       return proof.complaints.map((each) => strange(each, complaintShape, table)).find((why) => why !== null) ?? null;
     }
     default:
@@ -96,28 +107,30 @@ function doubtAbout(proof: Proof, table: Table): string | null {
   }
 }
 
-/** Why a statement counts for nothing at this table; null if it counts. */
+/** Returns why a statement does not count in this game. Null if it counts. */
 export function strange<T extends { game: string }>(
   statement: Signed<T>,
   shape: Shape<Signed<T>>,
   { game, players, signatures }: Table,
 ): string | null {
-  if (!players.includes(statement.by)) return `node ${statement.by} is no player`;
-  if (statement.value.game !== game) return `it is of the game ${JSON.stringify(statement.value.game)}`;
-  return isGenuine({ signatures }, shape, statement) ? null : `player ${statement.by} has not signed it`;
+  if (!players.includes(statement.by)) return `node ${statement.by} is not a player`;
+  if (statement.value.game !== game) return `the statement belongs to the game ${JSON.stringify(statement.value.game)}`;
+  return isGenuine({ signatures }, shape, statement) ? null : `the statement is not signed by player ${statement.by}`;
 }
 
-// Players that cheat, one for each way that there is: for tests, and to see them caught. They sign for themselves alone, as anybody
-// can. What they remember is no part of their state, so they are not for the checker.
+// Cheating players for tests and demonstrations, one for each way to cheat. They sign only as themselves. Their memory
+// is not part of their state, so do not use them with the checker.
 
+/** The ways to cheat that `cheating()` supports. */
 export const cheats = ["look-ahead", "wrong-reveal", "silence", "equivocation", "replay"] as const;
+/** A way to cheat. */
 export type Cheat = (typeof cheats)[number];
 
 type Message = Lockstep["message"];
-/** What it has committed to in its first turn. */
+/** The memory of a cheating player: the hash of its commitment in the first turn. */
 type Memory = { first: string | null };
 
-/** The same player, who cheats. @param instead another action than the one that it has committed to */
+/** Returns a protocol whose players cheat. @param instead maps an action to one that was not committed to */
 export function cheating(
   protocol: Protocol<Lockstep>,
   how: Cheat,
@@ -148,7 +161,7 @@ type Way = (
 ) => Message | null;
 
 const ways: Readonly<Record<Cheat, Way>> = {
-  /** Waits with its commitment for the actions of the others. */
+  /** Withholds its commitment until it sees the others' actions. */
   "look-ahead": (message) => (message.type === "commit" || message.type === "echo" ? null : message),
   "wrong-reveal": (message, _to, ctx, _memory, instead) => {
     if (message.type !== "reveal" || message.statement.by !== ctx.self) return message;
@@ -175,7 +188,7 @@ function another({ by, value }: Signed<Commitment>, ctx: Ctx): Signed<Commitment
   return sign(ctx, commitmentShape, { game, turn, hash });
 }
 
-/** Of the last turns: what a player made of each. */
+/** The results of a player in recent turns, keyed by turn. */
 type Ends = Readonly<Record<number, readonly string[]>>;
 const REMEMBERED = 4;
 const GIVEN_UP = "given up";
@@ -190,7 +203,7 @@ const history = {
   },
 };
 
-/** What it holds of that turn; null if it knows that turn no more, or not yet. */
+/** Returns the commitments that a player has for a turn. Null if it no longer has them or does not have them yet. */
 function commitmentsOf(state: State, turn: number): PerNode<Signed<Commitment>> | null {
   if (turn === state.turn) return state.commitments;
   if (turn === state.turn + 1) return state.early;
@@ -198,7 +211,10 @@ function commitmentsOf(state: State, turn: number): PerNode<Signed<Commitment>> 
 }
 
 function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
-  /** Whether the other holds no other commitments than the one that has revealed its action; with echoes, all of them. */
+  /**
+   * Returns whether the other player has no commitment that contradicts the revealing player's commitments. With
+   * echoes, it must have all of them.
+   */
   function isBound(own: State, other: State): boolean {
     const known = commitmentsOf(other, own.turn);
     if (known === null) return true;
@@ -210,7 +226,8 @@ function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
   return [
     {
       name: "no look-ahead",
-      claim: "once a player has revealed its action, no other action can be committed to before anybody",
+      claim:
+        "once a player has revealed its action, no other player accepts commitments that differ from the revealing player's",
       when: "always",
       holds: ({ alive, state }: World<State>) =>
         alive.every((node) => {
@@ -221,7 +238,7 @@ function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
     },
     {
       name: "agreement",
-      claim: "players that settle a turn have the same actions",
+      claim: "all players that settle a turn have the same actions for it",
       when: "always",
       history,
       holds: ({ nodes, history: of }: World<State>) => {
@@ -241,7 +258,7 @@ function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
     },
     {
       name: "deadlines",
-      claim: "nobody settles a turn twice, or after it has given it up",
+      claim: "no player settles a turn twice, or after giving it up",
       when: "always",
       history,
       holds: ({ nodes, history: of }: World<State>) =>
@@ -249,14 +266,14 @@ function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
     },
     {
       name: "accuracy",
-      claim: "no honest player that is up is convicted",
+      claim: "no honest live player is convicted",
       when: "always",
       holds: ({ alive, state }: World<State>) =>
         alive.every((node) => alive.every((other: NodeId) => state(node).convicted[other] === undefined)),
     },
     {
       name: "accountability",
-      claim: "play stops only with a proof, or with a complaint that somebody has signed",
+      claim: "the game stops only with a proof or a signed complaint",
       when: "quiescent",
       pendingTimers: ["due"],
       holds: ({ alive, state }: World<State>) =>
@@ -267,7 +284,7 @@ function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
     },
     {
       name: "termination",
-      claim: "every turn that a player has begun is settled or given up",
+      claim: "every turn that a player has begun is eventually settled or given up",
       when: "quiescent",
       pendingTimers: ["due"],
       holds: ({ alive, state }: World<State>) => alive.every((node) => ["waiting", "over"].includes(state(node).phase)),
@@ -277,16 +294,19 @@ function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
 
 type Declared = "shapes" | "source" | "assumes" | "properties" | "costs" | "view";
 
+/** Returns the shapes, source, assumptions, properties and costs. */
 export const declarations = (options: LockstepOptions): Pick<Protocol<Lockstep>, Declared> => ({
   shapes,
   source: "Baughman & Levine, INFOCOM 2001, §4",
   assumes: [
-    "players that play begin each turn together",
-    "what is due arrives within half of its deadline, if need be when it is asked for again",
+    "active players begin each turn at the same time",
+    "every expected message arrives within half of its deadline, including retries",
     "unforgeable signatures",
-    options.echoes ? "a minority of liars" : "nobody commits to two actions; where a minority may lie, echoes",
+    options.echoes
+      ? "at most a minority of Byzantine players"
+      : "no player commits to two actions (use echoes if a minority may be Byzantine)",
   ],
   properties: lockstepProperties(options),
-  costs: [{ when: "a turn", messages: (nodes) => (options.echoes ? 3 : 2) * nodes * (nodes - 1) }],
+  costs: [{ when: "one turn", messages: (nodes) => (options.echoes ? 3 : 2) * nodes * (nodes - 1) }],
   view: ({ phase, turn }) => ({ role: phase, term: turn }),
 });

@@ -1,4 +1,4 @@
-/** What players of lockstep turns say and sign. */
+/** The types of lockstep: the statements that players sign, and the state, messages, commands and events. */
 import type { PerNode } from "../../../core/per-node.ts";
 import { canonical } from "../../../core/plain.ts";
 import type { Context, NodeId } from "../../../core/protocol.ts";
@@ -12,17 +12,17 @@ const MAX_ACTION_BYTES = 1_000;
 const MAX_GAME_BYTES = 100;
 
 const phases = ["commit", "echo", "reveal"] as const;
-/** What is due. */
+/** The message that is due in a phase. */
 export type Phase = (typeof phases)[number];
 
-/** “My action of this turn has this hash.” */
+/** The statement "My action in this turn has this hash." */
 export interface Commitment {
   game: string;
   turn: number;
   hash: string;
 }
 
-/** “This is my action, and what else the hash was made of.” */
+/** The statement "This is my action, with the rest of the hash's input." */
 export interface Opening {
   game: string;
   turn: number;
@@ -30,7 +30,7 @@ export interface Opening {
   action: string;
 }
 
-/** “What was due from this player has not reached me before the deadline, and I have stopped.” */
+/** The statement "I did not receive this player's message before the deadline, and I have stopped." */
 export interface Complaint {
   game: string;
   turn: number;
@@ -38,41 +38,43 @@ export interface Complaint {
   due: Phase;
 }
 
-/** What convicts a player before anybody who knows the players' keys. */
+/** A proof that convicts a player. Any party that knows the players' keys can verify it. */
 export type Proof =
-  /** What it revealed is not what it had committed to. */
+  /** The player revealed an action that it had not committed to. */
   | { type: "wrong-reveal"; commitment: Signed<Commitment>; opening: Signed<Opening> }
-  /** It has committed to two actions in one turn. */
+  /** The player committed to two actions in one turn. */
   | { type: "equivocation"; one: Signed<Commitment>; other: Signed<Commitment> }
-  /** Its commitment was made before, by the one who opened it: in another turn, or by another player. */
+  /** The player reused a commitment that was opened by a different player or in a different turn. */
   | { type: "replay"; commitment: Signed<Commitment>; opening: Signed<Opening> }
-  /** A majority of the players says that it was silent. */
+  /** A majority of the players reported the player as silent. */
   | { type: "silence"; complaints: Signed<Complaint>[] };
 
+/** A kind of proof. */
 export type How = Proof["type"];
 
+/** Vocabulary of lockstep turns. */
 export type Lockstep = {
   state: {
-    /** The one that is played, or was last; 0 before the first. */
+    /** The current or last turn. 0 before the first. */
     turn: number;
-    /** `over`: it has stopped, for good. */
+    /** The current phase. `over` means that the player has stopped permanently. */
     phase: "waiting" | "committing" | "echoing" | "revealing" | "over";
-    /** How often it has asked in this phase for what is missing. */
+    /** The number of times the player has requested missing messages in this phase. */
     attempts: number;
-    /** What it is going to play, in this turn and in those after it. */
+    /** The player's action for this turn, and its actions for later turns. */
     action: string | null;
     plays: string[];
     commitments: PerNode<Signed<Commitment>>;
-    /** Whose echo has come. */
+    /** The players whose echo has arrived. */
     echoed: NodeId[];
     openings: PerNode<Signed<Opening>>;
-    /** Commitments of the turn after this one. */
+    /** Commitments for the next turn that arrived early. */
     early: PerNode<Signed<Commitment>>;
-    /** Of the turn before: a player that is late may ask for it. */
+    /** The statements from the previous turn, which a slow player may request. */
     past: Statements;
-    /** Of this turn. */
+    /** Complaints about this turn. */
     complaints: Signed<Complaint>[];
-    /** The players that have stopped, each with the complaint that says so. */
+    /** The players that have stopped, each with its complaint. */
     stopped: PerNode<Signed<Complaint>>;
     convicted: PerNode<Proof>;
   };
@@ -80,19 +82,20 @@ export type Lockstep = {
     | { type: "commit"; statement: Signed<Commitment> }
     | { type: "echo"; turn: number; statements: Signed<Commitment>[] }
     | { type: "reveal"; statement: Signed<Opening> }
-    /** “What is due from these has not come yet.” */
+    /** Requests the messages from these players that have not arrived. */
     | { type: "missing"; turn: number; due: Phase; from: NodeId[] }
     | { type: "complain"; statement: Signed<Complaint> }
     | { type: "accuse"; proof: Proof };
   timer: "due";
-  command: /** Play this in the next turn that this player has no action for. */ { type: "propose"; value: string };
-  event: /** The actions of all, and the same as text for people. */
+  command: /** Plays the action in the next turn that has none. */ { type: "propose"; value: string };
+  event: /** The actions of all players, and a readable form of them. */
     | { type: "decided"; turn: number; actions: PerNode<string>; value: string }
     | { type: "cheated"; player: NodeId; how: How; proof: Proof }
-    /** What was due did not come from these. */
+    /** The messages from these players did not arrive in time. */
     | { type: "stopped"; turn: number; due: Phase; missing: NodeId[] };
 };
 
+/** The statements of one turn, keyed by player. */
 export interface Statements {
   commitments: PerNode<Signed<Commitment>>;
   openings: PerNode<Signed<Opening>>;
@@ -110,6 +113,7 @@ export const commitmentShape = signed("commitment", struct<Commitment>({ game, t
 export const openingShape = signed("opening", struct<Opening>({ game, turn: natural, nonce: hash, action }));
 const due = oneOf(...phases);
 export const complaintShape = signed("complaint", struct<Complaint>({ game, turn: natural, player: natural, due }));
+/** The shape of a proof, for validation and for the wire. */
 export const proofShape = variants<Proof>({
   "wrong-reveal": { commitment: commitmentShape, opening: openingShape },
   equivocation: { one: commitmentShape, other: commitmentShape },
@@ -129,36 +133,42 @@ export const shapes = {
   command: { propose: { value: action } },
 };
 
-/** H(game ‖ turn ‖ player ‖ nonce ‖ action): of one place in one game, so it is of no use to anybody in another. */
+/**
+ * Returns H(game ‖ turn ‖ player ‖ nonce ‖ action). The hash covers the game, the turn and the player, so it cannot be
+ * reused elsewhere.
+ */
 export const hashOf = ({ by, value }: Pick<Signed<Opening>, "by" | "value">): string =>
   digest(canonical([value.game, value.turn, by, value.nonce, value.action]));
 
 const nonceShape = signed("nonce", struct({ game, turn: natural, action }));
 
 /**
- * What makes the hash impossible to guess. It is a digest of a signature that nobody else can make and that is shown to nobody: so it needs
- * no chance, and is as secret as the key. Another action has another nonce, whatever was revealed.
+ * Returns the nonce that makes the hash impossible to guess. It is the digest of a signature that no other player can
+ * make and that is never sent. So it needs no randomness and is as secret as the key. Each action has its own nonce, so
+ * a revealed nonce does not help to guess other actions.
  */
 export const nonceFor = (signer: Signer, value: { game: string; turn: number; action: string }): string =>
   digest(sign(signer, nonceShape, value).signature);
 
-/** Whether what is due first in a turn comes before the other. */
+/** Returns whether one message is due before another. */
 export const isBefore = (one: { turn: number; due: Phase }, other: { turn: number; due: Phase }): boolean =>
   one.turn < other.turn || (one.turn === other.turn && phases.indexOf(one.due) < phases.indexOf(other.due));
 
 const MAX_MOVES = 100;
 
+/** The option table for `lockstep()`. */
 export const lockstepOptions = optionTable("lockstep", {
-  game: option(text(MAX_GAME_BYTES), "game", "the name of the game; commitments of one game are of no use in another"),
-  echoes: flag(false, "whether players send each other the commitments that they have before they reveal"),
-  resends: whole(9, "how often a missing message is asked for before the player counts as late"),
-  resendMs: positive(100, "the time between two such requests"),
+  game: option(text(MAX_GAME_BYTES), "game", "the name of the game; commitments are valid only in their game"),
+  echoes: flag(false, "whether players exchange the commitments they have received before they reveal"),
+  resends: whole(9, "how many times a missing message is requested before the player counts as late"),
+  resendMs: positive(100, "the time between two requests for a missing message"),
   moves: option(
     list(text(MAX_ACTION_BYTES), MAX_MOVES),
     [],
-    "the actions to choose from at the start of each turn; empty: commands bring actions",
+    "the actions to choose from at the start of each turn; if empty, actions come from commands",
   ),
-  turns: whole(1_000_000, "how many turns the game has"),
+  turns: whole(1_000_000, "the number of turns in the game"),
 });
 
+/** Options for `lockstep()`. */
 export type LockstepOptions = OptionsOf<typeof lockstepOptions>;

@@ -1,4 +1,4 @@
-/** The acceptor's journal and the learner: what is promised, accepted, decided and told, and what of it is forgotten. */
+/** The acceptor's journal and the learner: promises, accepted proposals, decisions, and their compaction. */
 
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { MAX_SNAPSHOT_BYTES, type Members, snapshotOf } from "../family/replicated-log.ts";
@@ -17,14 +17,17 @@ import {
   type State,
 } from "./vocabulary.ts";
 
-// What is too long for one message or record, in fragments that are not.
+// Splits texts that are too long for one message or record into fragments.
 
-/** In UTF-16 units, of which each takes three bytes at most: several such fragments stay below any frame. */
+/**
+ * The maximum length of a fragment in UTF-16 code units. Each takes at most three bytes. Several fragments fit in a
+ * frame.
+ */
 const FRAGMENT_CHARS = 65_536;
-/** In UTF-8. */
+/** The maximum size of a fragment in bytes of UTF-8. */
 export const MAX_FRAGMENT_BYTES = 3 * FRAGMENT_CHARS;
 
-/** What comes at this offset. A pair of surrogates is not torn, since each half alone is no text. */
+/** Returns the fragment at an offset. It never splits a surrogate pair, because half a pair cannot be encoded. */
 function fragmentAt(text: string, offset: number): string {
   const end = offset + FRAGMENT_CHARS;
   const last = text.charCodeAt(end - 1);
@@ -39,7 +42,7 @@ function fragments(text: string): string[] {
   return found;
 }
 
-/** The first of these, as many as make a fragment, and at least one. */
+/** Returns as many of the first items as fit in a fragment, but at least one. */
 export function batch<T>(items: readonly T[], chars: (item: T) => number): T[] {
   let sum = 0;
   const end = items.findIndex((item, at) => {
@@ -49,33 +52,33 @@ export function batch<T>(items: readonly T[], chars: (item: T) => number): T[] {
   return end === -1 ? [...items] : items.slice(0, end);
 }
 
-/** Durable before the answer that depends on it. */
+/** Promises a ballot. The promise is durable before the answer is sent. */
 export function promise(state: State, ballot: Ballot, ctx: Ctx): void {
   if (isSame(state.promised, ballot)) return;
   raise(state, ballot);
   ctx.persist({ type: "promised", ballot });
 }
 
-/** Accepting promises as well: one record is enough. */
+/** Accepts a proposal. This includes a promise, so one record is enough. */
 export function accept(state: State, slot: number, proposal: Proposal, ctx: Ctx): void {
   raise(state, proposal.ballot);
   state.log[slot] = proposal;
   ctx.persist({ type: "accepted", slot, ...proposal, decided: state.decided });
 }
 
-/** What another knows to be decided takes the place of whatever was accepted here. */
+/** Learns a decision from another node. It replaces any proposal that this node accepted for the slot. */
 function learn(state: State, slot: number, proposal: Proposal, ctx: Ctx): void {
   state.log[slot] = proposal;
   ctx.persist({ type: "accepted", slot, ...proposal, decided: slot });
 }
 
-/** A promise is never taken back. */
+/** Raises the promised ballot. It never decreases. */
 export function raise(state: State, ballot: Ballot): void {
   state.round = Math.max(state.round, ballot.round);
   if (isBelow(state.promised, ballot)) state.promised = ballot;
 }
 
-/** Slots up to here are decided, as far as they are known here. */
+/** Marks slots up to `decided` as decided, as far as their values are known here. */
 export function decideUpTo(state: State, decided: number, { window }: Settings): void {
   while (state.decided < decided) {
     const proposal = state.log[state.decided + 1];
@@ -89,18 +92,18 @@ export function decideUpTo(state: State, decided: number, { window }: Settings):
 }
 
 /**
- * A leader says what is decided. What this node has accepted from it in the same ballot is what the leader means: there is one
- * proposal for a slot in a ballot. What it has accepted in an earlier one may be something else.
+ * Handles the leader's notice of decided slots. A ballot has only one proposal per slot, so a value accepted in the
+ * leader's ballot is the decided one. A value accepted in an earlier ballot may differ from it.
  */
 export function hear(state: State, ballot: Ballot, decided: number, settings: Settings, ctx: Ctx): void {
-  if (isAuxiliary(state, ctx.self)) return; // Keeps what it has accepted until it is told that the main nodes have it.
+  if (isAuxiliary(state, ctx.self)) return; // An auxiliary keeps its slots until it receives `forget`.
   const before = state.decided;
   const isKnown = (slot: number): boolean => state.log[slot] !== undefined && isSame(state.log[slot].ballot, ballot);
   while (state.decided < decided && isKnown(state.decided + 1)) decideUpTo(state, state.decided + 1, settings);
   tell(state, before, ctx);
 }
 
-/** Tells the state machine what has been decided after this slot, and serves the reads that have waited for it. */
+/** Passes the slots decided after `after` to the state machine, and serves the reads that waited for them. */
 export function tell(state: State, after: number, ctx: Ctx): void {
   for (let slot = after + 1; slot <= state.decided; slot++) {
     const value = state.log[slot]?.value;
@@ -115,20 +118,23 @@ function tellMembers({ voters, learners }: Members, ctx: Ctx): void {
   ctx.emit({ type: "reconfigured", voters, learners });
 }
 
-/** To the state machine, and who the members are after it. */
+/** Passes the snapshot to the state machine, and reports the members in effect after it. */
 export function tellSnapshot(state: State, { index, text }: Snapshot, ctx: Ctx): void {
   ctx.emit({ type: "installed", index, snapshot: snapshotOf(text) });
   tellMembers(configurationAt(state, index + 1), ctx);
 }
 
+/** Answers reads whose index has been decided at this node. */
 export function serveReads(state: State, ctx: Ctx): void {
   for (const { read, index } of state.reads) if (index <= state.decided) ctx.emit({ type: "readable", read });
   state.reads = state.reads.filter(({ index }) => index > state.decided);
 }
 
-/** The state machine's snapshot stands for all up to the index: what is further below than `keep` is forgotten. */
+/**
+ * Replaces all slots up to the index with the state machine's snapshot. Slots more than `keep` below it are dropped.
+ */
 export function cut(state: State, index: number, text: string, settings: Settings, ctx: Ctx): void {
-  if (index > state.decided || index <= (state.snapshot?.index ?? 0)) return; // Of what is not decided, or older than the last.
+  if (index > state.decided || index <= (state.snapshot?.index ?? 0)) return; // Not yet decided, or not newer.
   const configurations = state.configurations.filter(({ from }) => from <= index + settings.window);
   const inEffect = configurationAt(state, index + 1);
   state.snapshot = { index, text, configurations: configurations.filter(({ from }) => from >= inEffect.from) };
@@ -137,7 +143,7 @@ export function cut(state: State, index: number, text: string, settings: Setting
   rewrite(state, ctx);
 }
 
-/** Another's snapshot, of more than this node knows. */
+/** Installs a snapshot from a node that is ahead of this one. */
 function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
   state.snapshot = snapshot;
   state.configurations = [...snapshot.configurations];
@@ -148,7 +154,7 @@ function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
   serveReads(state, ctx);
 }
 
-/** An auxiliary may forget what all main nodes know. */
+/** Drops the slots up to the index at an auxiliary, because all main nodes know them. */
 export function forget(state: State, index: number, ctx: Ctx): void {
   state.decided = index;
   forgetUpTo(state, index);
@@ -159,7 +165,7 @@ function forgetUpTo(state: State, index: number): void {
   for (const slot of Object.keys(state.log).map(Number)) if (slot <= index) delete state.log[slot];
 }
 
-/** The journal anew: the snapshot, the promise, and all that is still in the log, accepted or decided. */
+/** Replaces the journal with the snapshot, the promise, and all proposals in the log, accepted or decided. */
 function rewrite(state: State, ctx: Ctx): void {
   const { snapshot, promised, log, decided } = state;
   const accepted = Object.entries(log).map(
@@ -175,16 +181,18 @@ function rewrite(state: State, ctx: Ctx): void {
   ctx.compact([...saved, { type: "promised", ballot: promised }, ...accepted]);
 }
 
-// A node that has missed what was decided asks for it, a fragment at a time: slots from the log, or the snapshot where the log is cut.
+// Catching up: a node that has missed decisions requests them, one fragment at a time. It receives slots from the log,
+// or the snapshot if the log no longer has them.
 
 type Message<K extends MultiPaxos["message"]["type"]> = Extract<MultiPaxos["message"], { type: K }>;
 
-/** At least as long as a proposal is in a message. */
+/** Returns an upper bound on the length of the proposal in a message. */
 export const charsOf = ({ value }: SlotProposal): number =>
   64 +
   (value.type === "command" ? value.command.operation.length : 0) +
   (value.type === "members" ? 16 * (value.voters.length + value.learners.length) : 0);
 
+/** Requests decided entries, or the next chunk of a snapshot. */
 export function askToCatchUp(state: State, from: NodeId, ctx: Ctx): void {
   if (isAuxiliary(state, ctx.self)) return;
   const { decided, incoming } = state;
@@ -192,16 +200,17 @@ export function askToCatchUp(state: State, from: NodeId, ctx: Ctx): void {
   ctx.send(from, { type: "catchUp", decided, index, offset: text.length });
 }
 
+/** Sends decided entries, or a chunk of the snapshot that replaces them. */
 export function answerCatchUp(
   state: State,
   to: NodeId,
   { decided, index, offset }: Message<"catchUp">,
   ctx: Ctx,
 ): void {
-  if (decided >= state.decided) return; // It knows as much.
+  if (decided >= state.decided) return; // The node is not behind this one.
   if (state.log[decided + 1] !== undefined) return sendEntries(state, to, decided, ctx);
   const { snapshot } = state;
-  if (snapshot === null || snapshot.index <= decided) return; // An auxiliary that has forgotten.
+  if (snapshot === null || snapshot.index <= decided) return; // This is an auxiliary that has dropped the slot.
   const at = index === snapshot.index && offset <= snapshot.text.length ? offset : 0;
   const text = fragmentAt(snapshot.text, at);
   const isLast = at + text.length === snapshot.text.length;
@@ -219,10 +228,10 @@ function sendEntries(state: State, to: NodeId, after: number, ctx: Ctx): void {
   ctx.send(to, { type: "learn", decided: state.decided, entries: batch(decided, charsOf) });
 }
 
-/** In one message. */
+/** The maximum number of entries in one message. */
 export const MAX_ENTRIES = 512;
 
-/** Those that come next; what is known already is skipped, and what would leave a gap. */
+/** Learns the next slots from the entries in a message. Skips known slots and those after a gap. */
 export function takeEntries(state: State, from: NodeId, message: Message<"learn">, settings: Settings, ctx: Ctx): void {
   const before = state.decided;
   for (const { slot, ballot, value } of message.entries) {
@@ -231,15 +240,17 @@ export function takeEntries(state: State, from: NodeId, message: Message<"learn"
     decideUpTo(state, slot, settings);
   }
   tell(state, before, ctx);
-  const isNews = state.decided > before || message.entries.length === 0; // Otherwise it comes late, or twice.
+  const isNews = state.decided > before || message.entries.length === 0; // Otherwise late or duplicated.
   if (isNews && state.decided < message.decided) askToCatchUp(state, from, ctx);
 }
 
+/** Receives a chunk of a snapshot. Installs the snapshot once the last chunk has arrived. */
 export function takeChunk(state: State, from: NodeId, message: Message<"chunk">, ctx: Ctx): void {
   const { index, offset, text, isLast, configurations } = message;
-  if (index <= state.decided || configurations.length === 0) return; // Known by now.
+  if (index <= state.decided || configurations.length === 0) return; // Already known.
   const before = offset === 0 ? "" : state.incoming?.index === index ? state.incoming.text : null;
-  if (before === null || before.length !== offset || offset + text.length > MAX_SNAPSHOT_BYTES) return; // Twice, or of another snapshot.
+  // Not the next chunk.
+  if (before === null || before.length !== offset || offset + text.length > MAX_SNAPSHOT_BYTES) return;
   state.incoming = { index, text: before + text };
   if (!isLast) return askToCatchUp(state, from, ctx);
   const whole = state.incoming.text;
@@ -247,18 +258,18 @@ export function takeChunk(state: State, from: NodeId, message: Message<"chunk">,
   install(state, { index, text: whole, configurations }, ctx);
 }
 
-// Whether a node leads, follows or stands for election, and to whom it is bound.
+// The role of a node (leader, follower or candidate), and the leader that it is bound to.
 
 export type Ctx = Context<MultiPaxos>;
 
-/** Promises nobody else until then: so long a leader that has its confirmation may count on it. */
+/** Binds this node: it promises to no other node until the timer expires. The leader's lease relies on that. */
 export function bind(state: State, { boundsMs }: Settings, ctx: Ctx): void {
   state.isBound = true;
   ctx.cancelTimer("election");
   ctx.setTimer("bound", boundsMs);
 }
 
-/** Hears from who leads with this ballot, or one above it. */
+/** Follows the leader of this ballot. */
 export function follow(state: State, leader: NodeId, ballot: Ballot, settings: Settings, ctx: Ctx): void {
   if (state.role.is === "follower" && state.leader === leader) return;
   leave(state, ctx);
@@ -267,14 +278,14 @@ export function follow(state: State, leader: NodeId, ballot: Ballot, settings: S
   for (const command of state.waiting.splice(0)) ctx.send(leader, { type: "forward", command });
 }
 
-/** No longer a candidate, or a leader. */
+/** Ends a candidacy or leadership. */
 export function leave(state: State, ctx: Ctx): void {
   if (state.role.is === "follower") return;
   for (const timer of ["election", "heartbeat", "leaseEven", "leaseOdd"] as const) ctx.cancelTimer(timer);
   state.role = { is: "follower" };
 }
 
-/** Makes known who leads, where that is news. */
+/** Reports the leader if it has changed. */
 export function see(state: State, leader: NodeId | null, term: number, ctx: Ctx): void {
   if (state.leader === leader) return;
   state.leader = leader;
@@ -282,8 +293,8 @@ export function see(state: State, leader: NodeId | null, term: number, ctx: Ctx)
 }
 
 /**
- * A leader lets go of its lease and asks another to lead: whoever is bound to this ballot may promise it another. Should
- * nobody take over, this node stands again when it would have had to anyway.
+ * Gives up the leader's lease and asks another node to lead. Nodes bound to this ballot may promise to that node. If no
+ * node takes over, this node becomes a candidate again once its own bound expires.
  */
 export function handOver(state: State, { ballot }: Leader, to: NodeId, settings: Settings, ctx: Ctx): void {
   leave(state, ctx);
@@ -292,14 +303,17 @@ export function handOver(state: State, { ballot }: Leader, to: NodeId, settings:
   ctx.send(to, { type: "takeOver", ballot });
 }
 
-/** Neither leads nor stands any longer, and knows nobody who does; stands again if nobody is heard of. */
+/**
+ * Ends a candidacy or leadership without a known successor. The node becomes a candidate again if no leader sends
+ * anything.
+ */
 export function stepDown(state: State, settings: Settings, ctx: Ctx): void {
   leave(state, ctx);
   see(state, null, state.promised.round, ctx);
   ctx.setTimer("election", settings.backOff);
 }
 
-/** Phase 1b, at a node that may have stood itself. */
+/** Performs phase 1b at a node that may itself be a candidate or leader. */
 export function yieldTo(state: State, ballot: Ballot, settings: Settings, ctx: Ctx): void {
   leave(state, ctx);
   promise(state, ballot, ctx);

@@ -8,7 +8,7 @@ import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type MultiPaxos, multiPaxos } from "./multi-paxos.ts";
 
-/** Nodes 0 and 1 propose a command each, and stand for election to have it decided. */
+/** Nodes 0 and 1 each propose a command, and become candidates to have it decided. */
 const model = (more: Partial<ExploreOptions<MultiPaxos>> = {}): ExploreOptions<MultiPaxos> => ({
   protocol: multiPaxos({ window: 2, announces: false }),
   properties: [agreed([0, 1])],
@@ -35,18 +35,18 @@ describe("multi-paxos: every run of two proposers", () => {
     expectStates(found, "holds", 257_295);
   });
 
-  /** Breadth-first search does not end here within a minute. */
-  it("with all of these together: no violation in 400,000 states", { tags: ["long"] }, () => {
+  /** Breadth-first search does not finish here within a minute. */
+  it("the same with all of these together: no violation in 400,000 states", { tags: ["long"] }, () => {
     const found = reaching(explore(model({ ...faults, maxStates: 400_000 })), "decided", "replay accepted");
     expect([found.verdict, found.property]).toEqual(["unknown", null]);
   });
 
-  it("nor in random, PCT and swarm runs, in which timers run out as well", { tags: ["long"] }, () => {
+  it("also in random, PCT and swarm runs, with timeouts", { tags: ["long"] }, () => {
     walked(model({ ...faults, timers: "free", maxTimeouts: 6 }), "led", "decided", "replay accepted", "receive learn");
   });
 });
 
-describe("multi-paxos: from states that take long to reach", () => {
+describe("multi-paxos: from states that a search reaches late", () => {
   it("a candidate takes over the value of the highest ballot that it finds", () => {
     const protocol = inTwoBallots(multiPaxos({ window: 2, announces: false }));
     const asks = (node: NodeId) => (node === 0 ? [proposal(0)] : []);
@@ -60,7 +60,7 @@ describe("multi-paxos: from states that take long to reach", () => {
   });
 });
 
-// Multi-Paxos through anything that can happen to a network and its nodes, drawn at random.
+// Multi-Paxos under random faults of the network and the nodes.
 
 const log = {
   options: fc.record({
@@ -76,7 +76,7 @@ const log = {
 };
 
 describe("multi-paxos in adversity", () => {
-  it("is safe, reads included, and has a leader and decides what is proposed once faults cease", () =>
+  it("is safe, reads included, and elects a leader and decides proposals once faults cease", () =>
     safeThenLive(log, 40));
 
   it("the same, many runs", { tags: ["larger"] }, () => safeThenLive(log, 300));

@@ -1,4 +1,6 @@
-/** A leader: it proposes (phase 2), sends heartbeats, keeps its lease, answers reads and replaces main nodes that have failed. */
+/**
+ * The leader: it proposes (phase 2), sends heartbeats, renews its lease, answers reads and replaces failed main nodes.
+ */
 import type { NodeId } from "../../../core/protocol.ts";
 import { leaseTimer } from "../../leases.ts";
 import { type Command, isSameCommand, type Members } from "../family/replicated-log.ts";
@@ -22,12 +24,15 @@ import {
   votersAhead,
 } from "./vocabulary.ts";
 
-// Main nodes and auxiliaries. A quorum is a majority of the voters, and the main nodes among them are just that many: so while
-// all main nodes answer, auxiliaries are not asked at all. When one is silent they are, for as long as it takes to decide on members
-// without it: the other main nodes, and as many auxiliaries less as make the other main nodes a majority again.
-// Lamport & Massa, "Cheap Paxos", DSN 2004, §3 and §4.
+// Main nodes and auxiliaries. A quorum is a majority of the voters, and the main nodes are the smallest majority. While
+// all main nodes answer, the leader sends nothing to auxiliaries. When a main node is silent, the leader includes
+// auxiliaries until a membership without that node is decided. The new membership also has fewer auxiliaries, so that
+// its main nodes are a majority again. Lamport & Massa, "Cheap Paxos", DSN 2004, §3 and §4.
 
-/** These main nodes with one auxiliary less, and the others as learners, so that they are heard of when they are back. */
+/**
+ * Returns a membership. Its voters are these main nodes and one fewer auxiliaries than main nodes. The other main nodes
+ * are learners, so that the leader notices when they return.
+ */
 function membersWith(mains: readonly NodeId[], allMains: readonly NodeId[], auxiliaries: readonly NodeId[]): Members {
   const voters = [...mains, ...auxiliaries.slice(0, mains.length - 1)];
   return {
@@ -36,7 +41,10 @@ function membersWith(mains: readonly NodeId[], allMains: readonly NodeId[], auxi
   };
 }
 
-/** At a leader, with each heartbeat: engages auxiliaries while a main node is silent, and has the members changed. */
+/**
+ * Engages auxiliaries while a main node is silent, and requests a membership without it. The leader calls this with
+ * each heartbeat.
+ */
 function replaceFailed(state: State, role: Leader, { suspectAfter, window }: Settings, ctx: Ctx): void {
   const { auxiliaries } = state;
   if (auxiliaries.length === 0 || suspectAfter === 0) return;
@@ -55,13 +63,13 @@ function replaceFailed(state: State, role: Leader, { suspectAfter, window }: Set
     auxiliaries,
   );
   const isSettled = pendingConfiguration(state) === null && isSameMembers(members, { voters, learners });
-  const isAlone = wanted.length === 0; // It is no member any more, and the last one is silent: nobody is left to replace that one.
+  const isAlone = wanted.length === 0; // No main node is left to replace the last one.
   role.wanted = isSettled || isAlone ? null : members;
   if (mains.some(hasFailed)) engage(state, role, mains, ctx);
   else if (isSettled) release(state, role, mains, ctx);
 }
 
-/** From now on they are asked too: for all that is not decided, at once. */
+/** Includes auxiliaries from now on, and immediately sends them the proposals in all undecided slots. */
 function engage(state: State, role: Leader, mains: readonly NodeId[], ctx: Ctx): void {
   forgetKnown(state, role, mains, ctx);
   if (role.isEngaged) return;
@@ -69,7 +77,7 @@ function engage(state: State, role: Leader, mains: readonly NodeId[], ctx: Ctx):
   for (let slot = state.decided + 1; slot < role.next; slot++) askAgain(state, role, slot, ctx);
 }
 
-/** No more than what they hold is left to do: once all main nodes know that, they forget it. */
+/** Stops including auxiliaries. They still have to drop their slots once all main nodes know the decisions. */
 function release(state: State, role: Leader, mains: readonly NodeId[], ctx: Ctx): void {
   if (role.isEngaged) role.auxiliariesHold = role.next - 1;
   role.isEngaged = false;
@@ -78,7 +86,10 @@ function release(state: State, role: Leader, mains: readonly NodeId[], ctx: Ctx)
   role.auxiliariesHold = 0;
 }
 
-/** Up to where all these main nodes know what is decided: whichever of them are left, that is not lost. */
+/**
+ * Returns the last slot that all these main nodes know to be decided. The slot is not lost as long as one of them
+ * survives.
+ */
 const knownToAll = (state: State, { followers }: Leader, mains: readonly NodeId[], self: NodeId): number =>
   Math.min(...mains.map((node) => (node === self ? state.decided : (followers[node]?.decided ?? 0))));
 
@@ -88,7 +99,7 @@ function forgetKnown(state: State, role: Leader, mains: readonly NodeId[], ctx: 
   for (const to of state.auxiliaries) ctx.send(to, { type: "forget", ballot: role.ballot, index });
 }
 
-/** It has been away, and holds what it might have been told to forget. */
+/** Answers an auxiliary that was disconnected and may be able to drop some of its slots. */
 export function answerToAuxiliary(state: State, auxiliary: NodeId, ctx: Ctx): void {
   const { role } = state;
   if (role.is !== "leader" || role.isEngaged) return;
@@ -97,7 +108,10 @@ export function answerToAuxiliary(state: State, auxiliary: NodeId, ctx: Ctx): vo
   ctx.send(auxiliary, { type: "forget", ballot: role.ballot, index });
 }
 
-/** The candidate takes over: all that it has found is proposed with its ballot, and gaps between are closed. */
+/**
+ * Makes the candidate the leader. The leader proposes the values that it found again under
+ * its own ballot, and fills the gaps between them.
+ */
 export function lead(state: State, candidate: Candidate, settings: Settings, ctx: Ctx): void {
   const { ballot, promises, isEngaged } = candidate;
   const found = Object.entries(candidate.found).filter(([slot]) => Number(slot) > state.decided);
@@ -126,13 +140,16 @@ export function lead(state: State, candidate: Candidate, settings: Settings, ctx
   progress(state, settings, ctx);
 }
 
-/** Where auxiliaries had to help, main nodes that have not promised have failed already. */
+/**
+ * Returns the main nodes that count as failed when leadership begins: those without a promise, if auxiliaries were
+ * included.
+ */
 function missing(state: State, { isEngaged, promises }: Candidate, { suspectAfter }: Settings): Leader["followers"] {
   const silent = isEngaged ? currentConfiguration(state).voters.filter((voter) => !promises.includes(voter)) : [];
   return Object.fromEntries(silent.map((voter) => [voter, { silent: suspectAfter + 1, decided: 0 }]));
 }
 
-/** The lease that a round is worth counts from the first time that it is sent. */
+/** Begins a heartbeat round. Its lease starts when the round is first sent. */
 function beginRound(state: State, role: Leader, settings: Settings, ctx: Ctx): void {
   role.confirms = [ctx.self];
   ctx.setTimer(leaseTimer(role.round), settings.leaseMs);
@@ -149,7 +166,7 @@ function sendRound(state: State, role: Leader, { renewMs }: Settings, ctx: Ctx):
 
 const isConfirmed = (state: State, { confirms }: Leader): boolean => hasMajority(currentConfiguration(state), confirms);
 
-/** A round that a majority has confirmed is followed by the next; one that it has not is sent again. */
+/** Begins the next round if a majority has confirmed this one. Otherwise, resends this one. */
 export function beat(state: State, role: Leader, settings: Settings, ctx: Ctx): void {
   for (const node of asked(state, role, membersAhead(state), ctx.self)) followerOf(role, node).silent += 1;
   replaceFailed(state, role, settings, ctx);
@@ -164,11 +181,13 @@ function nextRound(state: State, role: Leader, settings: Settings, ctx: Ctx): vo
   beginRound(state, role, settings, ctx);
 }
 
+/** Returns the leader's view of a follower. */
 export function followerOf({ followers }: Leader, node: NodeId): Leader["followers"][number] {
   followers[node] ??= { silent: 0, decided: 0 };
   return followers[node];
 }
 
+/** Handles the answer to a heartbeat at the leader. */
 export function noteConfirm(
   state: State,
   role: Leader,
@@ -177,12 +196,12 @@ export function noteConfirm(
   settings: Settings,
   ctx: Ctx,
 ): void {
-  if (round !== role.round || role.confirms.includes(from)) return; // Of an earlier round, or one too many.
+  if (round !== role.round || role.confirms.includes(from)) return; // Outdated or duplicated.
   role.confirms.push(from);
   certify(state, role, settings, ctx);
 }
 
-/** The certainty of this round takes the place of that of the round before. */
+/** Replaces the lease of the previous round with the lease of this one, once a majority has confirmed it. */
 function certify(state: State, role: Leader, settings: Settings, ctx: Ctx): void {
   if (!isConfirmed(state, role)) return;
   ctx.cancelTimer(leaseTimer(role.round - 1));
@@ -193,26 +212,32 @@ function certify(state: State, role: Leader, settings: Settings, ctx: Ctx): void
   if (role.reads.length > 0) nextRound(state, role, settings, ctx);
 }
 
-/** Whether nobody else can lead: those that have confirmed are bound, and are a majority of those that are needed now. */
+/**
+ * Returns whether no other node can lead: the nodes that confirmed are bound, and they form a majority of the current
+ * voters.
+ */
 const hasLease = (state: State, { lease }: Leader): boolean => hasMajority(currentConfiguration(state), lease);
 
-/** A leader knows all that has been decided once what it has found is, and the acceptors of what comes next have promised. */
+/**
+ * Returns whether this leader knows all decisions: everything that it found is decided, and a majority of the current
+ * voters has promised.
+ */
 const isUpToDate = (state: State, role: Leader): boolean =>
   lastFound(role) <= state.decided && hasMajority(currentConfiguration(state), role.promises);
 
 /**
- * Whether it may answer reads by its lease alone. A leader that has members to take over may have the lease of members that have been
- * replaced meanwhile: it is not up to date then.
+ * Returns whether this leader may answer reads based on its lease alone. A leader that has not yet learned of a
+ * membership change may have a lease from replaced members, but then it is not up to date.
  */
 export const mayAnswerByLease = (state: State): boolean =>
   state.role.is === "leader" && isUpToDate(state, state.role) && hasLease(state, state.role);
 
 /**
- * What is decided now is what a read must see, provided that this node leads when it is asked for. A lease says so, or
- * a round of heartbeats that begins after it.
+ * Handles a read, which must see everything decided so far. This node must still be the leader, which is proved either
+ * by its lease or by a heartbeat round that begins after the read.
  */
 export function read(state: State, role: Leader, node: NodeId, number: number, settings: Settings, ctx: Ctx): void {
-  if (!isUpToDate(state, role) || role.reads.length >= settings.maxWaiting) return; // It is asked for again.
+  if (!isUpToDate(state, role) || role.reads.length >= settings.maxWaiting) return; // The client retries.
   const asking: Read = { node, read: number, index: state.decided, round: role.round + 1 };
   if (settings.reads === "lease" && hasLease(state, role)) return answerRead(state, asking, ctx);
   role.reads.push(asking);
@@ -225,9 +250,9 @@ function answerRead(state: State, { node, read, index }: Read, ctx: Ctx): void {
   serveReads(state, ctx);
 }
 
-// Phase 2: a leader has values accepted slot by slot, several at a time, and learns in order what a majority has accepted.
+// Phase 2: the leader proposes values for several slots at a time, and learns decisions in order.
 
-/** Puts a command in the queue, unless it is there or in a slot already, or there is no room. */
+/** Queues a command, unless it is already queued or in a slot, or the queue is full. */
 export function enqueue(state: State, command: Command, { maxWaiting }: Settings): void {
   const isThere = state.waiting.some((waiting) => isSameCommand(waiting, command)) || isInFlight(state, command);
   if (!isThere && state.waiting.length < maxWaiting) state.waiting.push(command);
@@ -242,7 +267,10 @@ function isInFlight({ role, log, decided }: State, command: Command): boolean {
   return false;
 }
 
-/** Decides what a majority has accepted, proposes what there is room for, and says what has come of it. */
+/**
+ * Decides the slots that a majority has accepted, proposes as many values as fit in the window, and announces
+ * decisions.
+ */
 export function progress(state: State, settings: Settings, ctx: Ctx): void {
   const { role } = state;
   if (role.is !== "leader") return;
@@ -253,7 +281,10 @@ export function progress(state: State, settings: Settings, ctx: Ctx): void {
   if (isOut(state, role, ctx.self)) stepDown(state, settings, ctx);
 }
 
-/** A leader that is no voter any more leads until a majority of the voters know that they are. */
+/**
+ * Returns whether this leader must step down. A leader that is no longer a voter leads until a majority of the new
+ * voters knows that they are voters.
+ */
 function isOut(state: State, { followers }: Leader, self: NodeId): boolean {
   const configuration = currentConfiguration(state);
   const knows = (voter: NodeId): boolean => (followers[voter]?.decided ?? 0) >= configuration.from - 1;
@@ -273,14 +304,14 @@ function decide(state: State, role: Leader, settings: Settings, ctx: Ctx): void 
   if (state.configurations.length > known) prepareAhead(state, role, ctx);
 }
 
-/** New voters promise this ballot before there is anything for them to accept. */
+/** Requests promises from new voters before sending them any proposals. */
 function prepareAhead(state: State, role: Leader, ctx: Ctx): void {
   const message = { type: "prepare", ballot: role.ballot, from: state.decided + 1, released: null } as const;
   for (const voter of asked(state, role, votersAhead(state), ctx.self))
     if (!role.promises.includes(voter)) ctx.send(voter, message);
 }
 
-/** Phase 2a for the next slot. False where there is nothing to propose, or no room in the window. */
+/** Performs phase 2a for the next slot. @returns false if there is nothing to propose or no room in the window */
 function propose(state: State, role: Leader, { window }: Settings, ctx: Ctx): boolean {
   const slot = role.next;
   const configuration = configurationAt(state, slot);
@@ -290,7 +321,7 @@ function propose(state: State, role: Leader, { window }: Settings, ctx: Ctx): bo
   role.next += 1;
   role.announced = state.decided;
   const { ballot } = role;
-  accept(state, slot, { ballot, value }, ctx); // The leader is an acceptor too.
+  accept(state, slot, { ballot, value }, ctx); // The leader is also an acceptor.
   role.votes[slot] = [ctx.self];
   const receivers = asked(state, role, configuration.voters, ctx.self);
   for (const to of receivers) ctx.send(to, { type: "accept", ballot, slot, value, decided: state.decided });
@@ -298,8 +329,9 @@ function propose(state: State, role: Leader, { window }: Settings, ctx: Ctx): bo
 }
 
 /**
- * What the promises have told of comes first: any of it may have been chosen. A gap below has not, and a no-op closes it.
- * Then members, then commands; and no-ops for as long as members wait to come into effect.
+ * Returns the next value to propose. Proposals found in promises come first, because any of them may have been chosen.
+ * Nothing was chosen for a gap below them, so a no-op fills it. Next come a requested membership, commands, and no-ops
+ * while a decided membership is not yet in effect.
  */
 function nextValue(state: State, role: Leader, slot: number): Value | null {
   const found = role.found[slot];
@@ -316,10 +348,10 @@ function nextValue(state: State, role: Leader, slot: number): Value | null {
   return pending !== null && slot < pending.from ? { type: "noop" } : null;
 }
 
-/** The highest slot of which a promise has told, and that is not decided; 0: none. */
+/** Returns the highest slot reported in a promise. 0 if there is none. */
 const lastFound = ({ found }: Leader): number => Math.max(0, ...Object.keys(found).map(Number));
 
-/** Whether members are proposed in a slot that is not decided. */
+/** Returns whether a membership is proposed in an undecided slot. */
 function isReconfiguring({ log, decided }: State, { next }: Leader): boolean {
   for (let slot = decided + 1; slot < next; slot++) if (log[slot]?.value.type === "members") return true;
   return false;
@@ -332,13 +364,16 @@ function announce(state: State, role: Leader, ctx: Ctx): void {
     ctx.send(to, { type: "decided", ballot, decided: state.decided });
 }
 
-/** Phase 2b has come back. */
+/** Records that a node has accepted the proposal in a slot (phase 2b). */
 export function noteAccepted(role: Leader, from: NodeId, slot: number): void {
   const votes = role.votes[slot];
   if (votes !== undefined && !votes.includes(from)) votes.push(from);
 }
 
-/** Voters that have not accepted what was proposed before the last heartbeat are asked again: it may be lost. */
+/**
+ * Resends proposals from before the last heartbeat to voters that have not accepted them, because messages may have
+ * been lost.
+ */
 function resend(state: State, role: Leader, ctx: Ctx): void {
   for (let slot = state.decided + 1; slot < role.resendBelow; slot++) askAgain(state, role, slot, ctx);
   role.resendBelow = role.next;
@@ -346,7 +381,7 @@ function resend(state: State, role: Leader, ctx: Ctx): void {
   if (!ahead.every((configuration) => hasMajority(configuration, role.promises))) prepareAhead(state, role, ctx);
 }
 
-/** In a slot that is not decided. */
+/** Repeats phase 2a for an undecided slot. */
 function askAgain(state: State, role: Leader, slot: number, ctx: Ctx): void {
   const proposal = state.log[slot];
   const votes = role.votes[slot];

@@ -15,7 +15,7 @@ const propose = (sequence: number, client = 0): Extract<MultiPaxos["command"], {
   command: { client, sequence, operation: `append ${client}.${sequence}` },
 });
 
-/** The log alone, its nodes up and idle: no election before somebody proposes. */
+/** Starts the log alone, with idle nodes. No election takes place before a proposal. */
 function stage(nodes: number, options: Partial<MultiPaxosOptions> = {}) {
   const lines: string[] = [];
   const sim = simulation<MultiPaxos>({
@@ -32,14 +32,14 @@ function stage(nodes: number, options: Partial<MultiPaxosOptions> = {}) {
   return { sim, lines, decided };
 }
 
-/** As far as so many nodes have decided a slot. */
+/** Returns the lines until this many nodes have decided a slot. */
 function until(lines: readonly string[], slot: string, times: number): readonly string[] {
   let left = times;
   const last = lines.findIndex((line) => line.includes(`emits decided ${slot}`) && --left === 0);
   return lines.slice(0, last + 1);
 }
 
-/** Node 0 leads, and the first command is decided. */
+/** Makes node 0 lead, with the first command decided. */
 function led(nodes: number, options: Partial<MultiPaxosOptions> = {}) {
   const staged = stage(nodes, options);
   staged.sim.command(0, propose(1));
@@ -49,23 +49,23 @@ function led(nodes: number, options: Partial<MultiPaxosOptions> = {}) {
   return staged;
 }
 
-describe("multi-paxos: what it costs", () => {
-  it.each([3, 4, 5, 7, 9])("N = %i: 2(N − 1) messages once for phase 1, then 2(N − 1) a command", (nodes) => {
+describe("multi-paxos: costs", () => {
+  it.each([3, 4, 5, 7, 9])("N = %i: 2(N − 1) messages once for phase 1, then 2(N − 1) per command", (nodes) => {
     const others = nodes - 1;
     const { sim, decided } = stage(nodes, { announces: false });
     sim.command(0, propose(1));
-    sim.run(95); // Before the second heartbeat.
+    sim.run(95); // This is before the second heartbeat.
     const heartbeats = { heartbeat: others, confirm: others };
     const phaseOne = { prepare: others, promise: others };
     expect(sim.messages.byType).toEqual({ ...phaseOne, ...heartbeats, accept: others, accepted: others });
     for (const sequence of range(2, 11)) sim.command(0, propose(sequence));
     sim.run(115);
-    expect(decided(0)).toHaveLength(11); // Two delays later.
+    expect(decided(0)).toHaveLength(11); // This is two delays later.
     expect(sim.messages.byType).toMatchObject({ ...phaseOne, accept: 11 * others, accepted: 11 * others });
     expect(multiPaxos({ announces: false }).costs[0]?.messages(nodes)).toBe(2 * others);
   });
 
-  it.each([3, 4, 5, 7, 9])("N = %i: N − 1 notices tell the others, one delay later", (nodes) => {
+  it.each([3, 4, 5, 7, 9])("N = %i: N − 1 notices inform the others, one delay later", (nodes) => {
     const { sim, decided } = led(nodes);
     sim.command(0, propose(2));
     sim.run(115);
@@ -90,12 +90,12 @@ describe("multi-paxos: stories", () => {
 });
 
 describe("multi-paxos: crashes, snapshots, members", () => {
-  it("a leader crashes with a gap in its log: the next closes it with a no-op", async () => {
+  it("the next leader closes a gap in the log of a crashed one with a no-op", async () => {
     const { sim, lines, decided } = led(3);
     for (const node of [1, 2]) sim.cut(0, node);
-    sim.command(0, propose(2)); // Nobody hears of slot 2 …
+    sim.command(0, propose(2)); // No other node receives slot 2 …
     sim.mend(0, 1);
-    sim.command(0, propose(3)); // … and 1 alone of slot 3.
+    sim.command(0, propose(3)); // … and only node 1 receives slot 3.
     sim.run(106);
     expect(sim.world.state(1).log[3]?.value).toMatchObject({ type: "command" });
     sim.crash(0);
@@ -111,7 +111,7 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     await expect(`${until(lines, "index 3", 2).join("\n")}\n`).toMatchFileSnapshot("stories/gap-filled.txt");
   });
 
-  it("a node that was away is brought up to date by a snapshot and what follows it", async () => {
+  it("a disconnected node catches up with a snapshot and the slots after it", async () => {
     const { sim, lines, decided } = led(3, { keep: 0 });
     sim.crash(2);
     for (const sequence of range(2, 6)) sim.command(0, propose(sequence));
@@ -124,14 +124,15 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     sim.run(700);
     expect(sim.events(2)).toContainEqual({ type: "installed", index: 5, snapshot: snapshotOf("five") });
     expect(sim.events(2)).toContainEqual({ type: "reconfigured", voters: [0, 1, 2], learners: [] });
-    expect(decided(2)).toEqual(["append 0.1", "append 0.6"]); // The first it had accepted before.
+    // Node 2 had accepted the first command before it crashed.
+    expect(decided(2)).toEqual(["append 0.1", "append 0.6"]);
     await expect(`${until(lines, "index 6", 1).join("\n")}\n`).toMatchFileSnapshot("stories/catch-up.txt");
     sim.crash(2);
     sim.start(2);
     expect(sim.events(2)).toContainEqual({ type: "installed", index: 5, snapshot: snapshotOf("five") });
   });
 
-  it("a snapshot that is longer than a message goes in fragments, and none tears a pair of surrogates", () => {
+  it("a long snapshot is sent in fragments, which never split a surrogate pair", () => {
     const { sim } = led(3, { keep: 0 });
     const snapshot = "x".repeat(65_535) + "😀".repeat(80_000);
     sim.crash(2);
@@ -147,7 +148,7 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     expect(sim.world.state(0).snapshot?.text === snapshot).toBe(true);
   });
 
-  it("members are in effect a window later, and a leader that is none any more leads until they know", async () => {
+  it("members take effect a window later, and a leader that is no longer one leads until they know", async () => {
     const { sim, lines, decided } = led(5, { window: 2, voters: [0, 1, 2], learners: [3, 4] });
     sim.command(0, { type: "reconfigure", voters: [2, 3, 4], learners: [] });
     sim.run(110);
@@ -168,7 +169,7 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("a node that was away while the members changed has them from the snapshot", () => {
+  it("a node that missed a membership change learns it from the snapshot", () => {
     const { sim } = led(5, { window: 2, keep: 0 });
     sim.crash(4);
     sim.command(0, { type: "reconfigure", voters: [0, 1, 2], learners: [3, 4] });
@@ -182,7 +183,7 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("a node that learns slots with a gap before them decides none of them", () => {
+  it("a node decides no slots after a gap", () => {
     const node = { self: 1, peers: [0, 2] };
     const protocol = multiPaxos();
     const proposal = { ballot: { round: 1, node: 0 }, value: { type: "noop" } } as const;
@@ -192,7 +193,7 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     expect(state).toMatchObject({ decided: 0, log: {} });
   });
 
-  it("a leader by old members proposes nothing for newer ones before a majority of these has promised", () => {
+  it("a leader elected by old members proposes nothing to new ones before a majority of these has promised", () => {
     const command = (client: NodeId) => propose(1, client).command;
     const whole = multiPaxos({ voters: [0, 1], learners: [2, 3], window: 2 });
     const first: Ballot = { round: 1, node: 0 };
@@ -224,7 +225,7 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     for (const node of range(0, 3)) expect(sim.world.state(node).log[3]?.value).toEqual(third.value);
   });
 
-  it("a leader by old members takes no promise from newer ones that have decided more: it catches up first", () => {
+  it("a leader elected by old members catches up before it accepts promises of new ones that decided more", () => {
     const node = { self: 1, peers: [0, 2] };
     const protocol = multiPaxos({ voters: [1], window: 2 });
     let state = protocol.init(1, node.peers);
@@ -250,7 +251,7 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     expect(state.role.is).toBe("follower");
   });
 
-  it("what is asked before a restarted node has told what it knows waits, even if it could decide alone", () => {
+  it("a restarted node reports the decisions in its journal before it handles requests, even if it could decide alone", () => {
     const node = { self: 1, peers: [0, 2] };
     const protocol = multiPaxos({ voters: [1] });
     const ballot = { round: 1, node: 1 };
@@ -275,7 +276,7 @@ describe("multi-paxos: reads and leases", () => {
     expect(sim.messages.byType).toMatchObject({ heartbeat: heartbeats + 4 * 2, accept: accepts });
   });
 
-  it("with a lease they cost nothing", () => {
+  it("many reads with a lease cost nothing", () => {
     const { sim } = led(5, { reads: "lease" });
     const before = sim.messages.total;
     sim.command(0, { type: "read", read: 1 });
@@ -283,7 +284,7 @@ describe("multi-paxos: reads and leases", () => {
     expect(sim.messages.total).toBe(before);
   });
 
-  it("another node asks the leader", () => {
+  it("a follower forwards reads to the leader", () => {
     const { sim } = led(3);
     sim.command(2, { type: "read", read: 7 });
     sim.run(150);
@@ -311,49 +312,46 @@ describe("multi-paxos: reads and leases", () => {
     return sim.violations.map(({ property }) => property);
   };
 
-  it("a leader that is paused for longer than its lease is believed to hold it, and serves nothing by it afterwards", () => {
+  it("a leader that is paused for longer than its lease serves nothing with it afterwards", () => {
     const { sim } = led(3, { reads: "lease" });
     sim.pause(0);
     sim.run(2_000);
     expect(sim.violations.map(({ property }) => property)).toEqual(["one lease at a time"]);
     sim.command(0, { type: "read", read: 1 });
-    sim.resume(0); // Its timer ran out before it was asked, so it steps down first.
+    sim.resume(0); // Node 0's timer expired before the read arrived, so node 0 steps down first.
     sim.run(2_001);
     expect(sim.world.state(0).role.is).toBe("follower");
     expect(sim.events(0).some(({ type }) => type === "readable")).toBe(false);
   });
 
-  // The worst case: the leader's clock is as slow as it may be, the others' are as fast, and messages take no time.
-  it.each([0, 0.05, 0.3])(
-    "a lease ends before the promises that it rests on when clocks are wrong by up to %d",
-    (drift) => {
-      const protocol = multiPaxos({ reads: "lease", drift });
-      const sim = simulation<MultiPaxos>({ protocol, nodes: range(0, 2), seed: 1, delayMs: 0 });
-      for (const node of range(0, 2)) sim.wake(node);
-      sim.command(0, propose(1));
-      sim.clockRate(0, 1 - drift);
-      for (const node of [1, 2]) sim.clockRate(node, 1 + drift);
-      sim.run(2_000);
-      const hasLease = () => mayAnswerByLease(sim.world.state(0));
-      const isPromised = () => [1, 2].some((node) => sim.world.state(node).isBound);
-      expect([hasLease(), isPromised()]).toEqual([true, true]);
-      sim.partition([[0]]);
-      while (hasLease()) {
-        expect(isPromised()).toBe(true);
-        sim.run(sim.now + 0.25);
-      }
-      expect(sim.violations).toEqual([]);
-    },
-  );
+  // In the worst case, the leader's clock is as slow and the others' are as fast as allowed, and messages take no time.
+  it.each([0, 0.05, 0.3])("a lease ends before the promises behind it when clocks are wrong by up to %d", (drift) => {
+    const protocol = multiPaxos({ reads: "lease", drift });
+    const sim = simulation<MultiPaxos>({ protocol, nodes: range(0, 2), seed: 1, delayMs: 0 });
+    for (const node of range(0, 2)) sim.wake(node);
+    sim.command(0, propose(1));
+    sim.clockRate(0, 1 - drift);
+    for (const node of [1, 2]) sim.clockRate(node, 1 + drift);
+    sim.run(2_000);
+    const hasLease = () => mayAnswerByLease(sim.world.state(0));
+    const isPromised = () => [1, 2].some((node) => sim.world.state(node).isBound);
+    expect([hasLease(), isPromised()]).toEqual([true, true]);
+    sim.partition([[0]]);
+    while (hasLease()) {
+      expect(isPromised()).toBe(true);
+      sim.run(sim.now + 0.25);
+    }
+    expect(sim.violations).toEqual([]);
+  });
 
-  it("two leases at once are held only if a clock leaves the margin", () => {
+  it("two leases overlap only if a clock is off by more than the margin", () => {
     expect(slowLeader(0.95)).toEqual([]);
     expect(slowLeader(0.2)).toEqual(["one lease at a time"]);
   });
 });
 
 describe("multi-paxos: ballots", () => {
-  it("a candidate whose ballot is below another of the same round takes one of a higher round", () => {
+  it("a candidate with the lower ballot of a round moves to a higher round", () => {
     const node = { self: 0, peers: [1, 2] };
     const protocol = multiPaxos();
     let state = protocol.init(0, node.peers);
@@ -363,7 +361,7 @@ describe("multi-paxos: ballots", () => {
       return taken.effects.flatMap((effect) => (effect.kind === "send" ? [effect.message] : []));
     };
     const [first] = take({ kind: "command", command: propose(1) });
-    if (first?.type !== "prepare") throw new Error("it stands for nothing");
+    if (first?.type !== "prepare") throw new Error("expected it to become a candidate");
     const promised = { round: first.ballot.round, node: 1 };
     const nack = { type: "nack", ballot: first.ballot, promised, decided: 0, leader: null } as const;
     expect(take({ kind: "receive", from: 2, message: nack })).toEqual([]);
@@ -372,15 +370,15 @@ describe("multi-paxos: ballots", () => {
   });
 });
 
-describe("multi-paxos: leadership is handed over", () => {
+describe("multi-paxos: leadership transfer", () => {
   const leaders = (sim: ReturnType<typeof stage>["sim"]) =>
     sim.world.alive.filter((node) => sim.world.state(node).role.is === "leader");
 
-  it("the heir leads two round trips later, whoever is asked, and there is one lease at a time", () => {
+  it("the successor leads two round trips later, no matter which node is asked, and there is one lease at a time", () => {
     const { sim, decided } = led(5, { reads: "lease" });
     sim.command(1, { type: "transfer", to: 3 });
-    sim.command(1, propose(1, 1)); // Waits where it is until there is a leader.
-    sim.run(145); // Told by 1, the heir has asked and been promised.
+    sim.command(1, propose(1, 1)); // The request waits at this node for a leader.
+    sim.run(145); // Node 1 has forwarded the request, and the successor has requested and received promises.
     expect(leaders(sim)).toEqual([3]);
     sim.run(400);
     expect(sim.messages.byType).toMatchObject({ forwardTransfer: 1, takeOver: 1, prepare: 2 * 4 });
@@ -388,7 +386,7 @@ describe("multi-paxos: leadership is handed over", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("nobody but a voter is an heir, and if it is not there the leader is elected again", () => {
+  it("only a voter can be the successor, and if it is down the leader is elected again", () => {
     const { sim, decided } = led(4, { voters: [0, 1, 2], learners: [3] });
     for (const to of [0, 3, 9]) sim.command(0, { type: "transfer", to });
     expect(leaders(sim)).toEqual([0]);
@@ -400,7 +398,7 @@ describe("multi-paxos: leadership is handed over", () => {
     expect([leaders(sim).length, decided(1).at(-1)]).toEqual([1, "append 1.1"]);
   });
 
-  it("who is bound to another leader than the one that has stepped down promises nothing", () => {
+  it("a node bound to a different leader than the one that stepped down promises nothing", () => {
     const node = { self: 1, peers: [0, 2] };
     const protocol = multiPaxos();
     let state = protocol.init(1, node.peers);
@@ -418,8 +416,8 @@ describe("multi-paxos: leadership is handed over", () => {
   });
 });
 
-describe("multi-paxos: what it promises", () => {
-  it("its picture of a long log costs no more than that of a short one", () => {
+describe("multi-paxos: properties", () => {
+  it("the view of a long log costs no more than the view of a short one", () => {
     const log = Object.fromEntries(
       range(1, 5_000).map((slot) => [slot, { ballot: { round: 1, node: 0 }, value: { type: "noop" } as const }]),
     );
@@ -433,7 +431,7 @@ describe("multi-paxos: what it promises", () => {
     expect(protocol.view(state, 0)).toMatchObject({ log: { decided: 4_990, last: 5_000 } });
   });
 
-  it("an acceptor journals what it promises and accepts before it answers", () => {
+  it("an acceptor journals promises and accepted values before it answers", () => {
     const node = { self: 1, peers: [0, 2] };
     const ballot = { round: 1, node: 0 };
     const kinds = (message: MultiPaxos["message"]) =>
@@ -450,7 +448,7 @@ describe("multi-paxos: what it promises", () => {
 
   it.each<[Partial<MultiPaxosOptions>, string]>([
     [{ renewMs: 500 }, "expected multi-paxos.renewMs to be a number below leaseMs, which is 400, got 500"],
-  ])("refuses the options %j", (options, sentence) => {
+  ])("rejects the options %j", (options, sentence) => {
     expect(() => multiPaxos(options)).toThrow(sentence);
   });
 });

@@ -1,16 +1,18 @@
 /**
- * Multi-Paxos: one Paxos after the other, a slot of the log each, under a proposer that stays. It has its ballot promised once
- * for all slots, and from then on a command costs one round trip.
- * Lamport, "Paxos Made Simple", 2001, §3; leases, snapshots and catch-up as in Chandra, Griesemer & Redstone, "Paxos Made Live",
- * PODC 2007; members as in Lamport, Malkhi & Zhou, "Reconfiguring a State Machine", SIGACT News 2010.
+ * Multi-Paxos: a sequence of Paxos instances, one per slot of the log, with a stable proposer. Phase 1 runs once for
+ * all slots. From then on, a command costs one round trip.
+ * Lamport, "Paxos Made Simple", 2001, §3; leases, snapshots and catch-up as in Chandra, Griesemer & Redstone, "Paxos
+ * Made Live", PODC 2007; members as in Lamport, Malkhi & Zhou, "Reconfiguring a State Machine", SIGACT News 2010.
  *
- * Assumes   crash-recovery nodes with a journal. For reads by lease alone: clocks whose speeds differ by no more than `drift`, and
- *           leaders that are not paused, since one that is cannot let go of its lease. For liveness: a majority alive, reliable links and a bound on delay in the end.
- * Safety    agreement: no two nodes decide differently in a slot, under any delay, loss, duplication, reordering, crash and recovery.
- *           Integrity: what is decided was proposed, or is a no-op or members.
- * Liveness  in the end one node leads, and what is proposed again and again is decided.
- * Cost      2(N − 1) messages and two delays at the leader for a command: accept and accepted. N − 1 notices more, unless another
- *           proposal follows and tells what is decided. 2(N − 1) for a take-over, once: prepare and promise. 2(N − 1) a heartbeat.
+ * Assumes   crash-recovery nodes with a journal. For reads under a lease alone: clock rates differ by at most `drift`,
+ *           and leaders are not paused, because a paused leader cannot give up its lease. For liveness: a majority is
+ *           alive; links are eventually reliable and delays eventually bounded.
+ * Safety    agreement: no two nodes decide differently in a slot, under any delay, loss, duplication, reordering, crash
+ *           and recovery. Integrity: every decided value was proposed, or is a no-op or a membership.
+ * Liveness  eventually one node leads, and a command that is proposed repeatedly is decided.
+ * Cost      2(N − 1) messages and two message delays for a command at the leader: accept and accepted. N − 1 more for
+ *           decision notices, unless a later proposal carries the decision. 2(N − 1) once for each takeover: prepare
+ *           and promise. 2(N − 1) for each heartbeat.
  */
 
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
@@ -73,10 +75,14 @@ import {
 
 export type { MultiPaxos, MultiPaxosOptions } from "./vocabulary.ts";
 
+/** Creates Multi-Paxos as a replicated log. @throws UsageError `bad-option` if an option is unknown or out of range. */
 export const multiPaxos = (given?: Partial<MultiPaxosOptions>): Protocol<MultiPaxos> =>
   multiPaxosWith("multi-paxos", settled(given), () => []);
 
-/** @param auxiliariesOf those of the nodes that accept only while a main node has failed. */
+/**
+ * Creates a variant of Multi-Paxos. @param auxiliariesOf selects the nodes that accept only while a main node has
+ * failed
+ */
 export function multiPaxosWith(
   name: string,
   settings: Settings,
@@ -97,7 +103,7 @@ export function multiPaxosWith(
       if (snapshot !== null) tellSnapshot(state, snapshot, ctx);
       if (isAuxiliary(state, ctx.self)) askToForget(state, ctx);
       else tell(state, snapshot?.index ?? 0, ctx);
-      // It may have promised, or confirmed a heartbeat, just before it crashed.
+      // This node may have promised, or confirmed a heartbeat, just before it crashed.
       if (promised.round > 0 && promised.node !== ctx.self) bind(state, settings, ctx);
       else if (!isAuxiliary(state, ctx.self)) ctx.setTimer("election", settings.backOff);
     },
@@ -134,7 +140,10 @@ function initial(
   };
 }
 
-/** An auxiliary that holds what it may forget says so to whichever main node leads. */
+/**
+ * Asks which slots this auxiliary may drop, if it stores any. It asks all main nodes, because any of them may be the
+ * leader.
+ */
 function askToForget({ log, decided, auxiliaries }: State, ctx: Ctx): void {
   if (Object.keys(log).length === 0) return;
   for (const node of ctx.peers)
@@ -148,11 +157,17 @@ function refuse(state: State, to: NodeId, ballot: Ballot, ctx: Ctx): void {
   ctx.send(to, { type: "nack", ballot, promised, decided, leader: role.is === "leader" ? ctx.self : leader });
 }
 
-/** Whether it is sure that another node leads, or leads itself; of a leader that has stepped down for this one it is not. */
+/**
+ * Returns whether this node leads or is bound to a leader other than `node`. A leader that has stepped down in favor of
+ * `node` does not count.
+ */
 const isBoundAgainst = ({ role, isBound, promised }: State, node: NodeId, released: Ballot | null): boolean =>
   role.is === "leader" || (isBound && promised.node !== node && !(released !== null && isSame(promised, released)));
 
-/** A slot so far beyond what this acceptor knows to be decided, or an auxiliary holds, that it has to be told more first. */
+/**
+ * Returns whether the slot is so far beyond the slots decided here that the acceptor must catch up first. At an
+ * auxiliary: whether its log is full.
+ */
 function isTooFar(state: State, slot: number, { tail }: Settings, self: NodeId): boolean {
   if (!isAuxiliary(state, self)) return slot > state.decided + tail;
   return state.log[slot] === undefined && Object.keys(state.log).length >= tail;
@@ -172,7 +187,7 @@ const asAcceptor = (settings: Settings): Pick<Table, "prepare" | "accept" | "hea
     hear(state, ballot, decided, settings, ctx);
     if (slot > state.decided && isTooFar(state, slot, settings, ctx.self)) return;
     if (slot > state.decided) accept(state, slot, { ballot, value }, ctx);
-    else promise(state, ballot, ctx); // What is decided there is this very value.
+    else promise(state, ballot, ctx); // The slot is already decided with this value.
     ctx.send(from, { type: "accepted", ballot, slot, decided: state.decided });
   },
   heartbeat(state, from, { ballot, round, decided }, ctx) {
@@ -194,7 +209,7 @@ const asAcceptor = (settings: Settings): Pick<Table, "prepare" | "accept" | "hea
 const asProposer = (settings: Settings): Pick<Table, "promise" | "accepted" | "confirm" | "nack" | Asked> => ({
   promise(state, from, message, ctx) {
     const attempt = attemptOf(state, message.ballot);
-    if (attempt === null) return; // Of an earlier ballot.
+    if (attempt === null) return; // This answers an earlier ballot.
     if (attempt.is === "leader" && isBehind(attempt, message)) return catchUpFirst(state, from, settings, ctx);
     notePromise(state, attempt, from, message, settings, ctx);
     if (attempt.is === "candidate") leadIfPromised(state, settings, ctx);
@@ -218,20 +233,20 @@ const asProposer = (settings: Settings): Pick<Table, "promise" | "accepted" | "c
     if (decided > state.decided && state.role.is !== "leader") askToCatchUp(state, from, ctx);
     const attempt = attemptOf(state, ballot);
     if (attempt === null) return;
-    // By a node with a higher id, which may never ask again: only a higher round gets past it.
+    // The refusing node has a higher id and may never become a candidate itself, so only a higher round can succeed.
     if (promised.round === ballot.round) state.round = Math.max(state.round, ballot.round + 1);
     const { boundsMs, maxBackOffMs, backOff } = settings;
     if (leader !== null && leader !== ctx.self) {
       leave(state, ctx);
       see(state, null, promised.round, ctx);
-      ctx.setTimer("election", [boundsMs, boundsMs + maxBackOffMs]); // It is heard of before, or is no more.
+      ctx.setTimer("election", [boundsMs, boundsMs + maxBackOffMs]); // By then, a live leader has sent something.
     } else if (attempt.is === "leader")
-      campaign(state, settings, ctx); // Somebody has asked in vain meanwhile.
+      campaign(state, settings, ctx); // The acceptor has promised a higher ballot. Repeat phase 1 with a higher one.
     else ctx.setTimer("election", backOff);
   },
   forward(state, _from, { command }, ctx) {
     if (state.role.is === "leader") offer(state, command, settings, ctx);
-    else if (hasHandedOver(state, ctx.self)) enqueue(state, command, settings); // The heir is sent it.
+    else if (hasHandedOver(state, ctx.self)) enqueue(state, command, settings); // Forwarded to the new leader later.
   },
   forwardMembers(state, _from, { members }, ctx) {
     if (state.role.is === "leader") commands(settings).reconfigure(state, { type: "reconfigure", ...members }, ctx);
@@ -243,7 +258,8 @@ const asProposer = (settings: Settings): Pick<Table, "promise" | "accepted" | "c
     if (state.role.is === "leader") transfer(state, state.role, to, settings, ctx);
   },
   takeOver(state, from, { ballot }, ctx) {
-    if (isForeign(from, ballot) || !isSame(state.promised, ballot) || isAuxiliary(state, ctx.self)) return; // Late, or a copy.
+    // Late or duplicated.
+    if (isForeign(from, ballot) || !isSame(state.promised, ballot) || isAuxiliary(state, ctx.self)) return;
     campaign(state, settings, ctx, ballot);
   },
 });
@@ -252,7 +268,9 @@ type Asked = "forward" | "forwardMembers" | "forwardRead" | "forwardTransfer" | 
 const hasHandedOver = ({ role, isBound, promised }: State, self: NodeId): boolean =>
   role.is === "follower" && isBound && promised.node === self;
 
-/** To another main node that votes, now and in what comes next. */
+/**
+ * Hands over to another main node that votes in the current configuration, unless the configuration is about to change.
+ */
 function transfer(state: State, role: Leader, to: NodeId, settings: Settings, ctx: Ctx): void {
   const isHeir = to !== ctx.self && !isAuxiliary(state, to) && currentConfiguration(state).voters.includes(to);
   if (isHeir && pendingConfiguration(state) === null) handOver(state, role, to, settings, ctx);
@@ -268,7 +286,7 @@ const asLearner = (settings: Settings): Pick<Table, "decided" | "catchUp" | "lea
     else answerCatchUp(state, from, message, ctx);
   },
   learn(state, from, message, ctx) {
-    if (state.role.is === "leader" || isAuxiliary(state, ctx.self)) return; // Late: a leader knows more.
+    if (state.role.is === "leader" || isAuxiliary(state, ctx.self)) return; // Late: a leader already knows more.
     takeEntries(state, from, message, settings, ctx);
     leadIfPromised(state, settings, ctx);
   },
@@ -312,7 +330,7 @@ function offer(state: State, command: Command, settings: Settings, ctx: Ctx): vo
 
 const commands = (settings: Settings): Protocol<MultiPaxos>["command"] => ({
   propose(state, { command }, ctx) {
-    if (isAuxiliary(state, ctx.self)) return; // It learns nothing, so it has no clients.
+    if (isAuxiliary(state, ctx.self)) return; // An auxiliary learns nothing, so it has no clients.
     if (state.role.is === "leader") return offer(state, command, settings, ctx);
     if (state.leader !== null) return ctx.send(state.leader, { type: "forward", command });
     enqueue(state, command, settings);
@@ -329,7 +347,7 @@ const commands = (settings: Settings): Protocol<MultiPaxos>["command"] => ({
   },
   reconfigure(state, { voters, learners }, ctx) {
     const members = sorted({ voters, learners });
-    if (!isMembership(members, [ctx.self, ...ctx.peers]) || state.auxiliaries.length > 0) return; // Cheap Paxos chooses them itself.
+    if (!isMembership(members, [ctx.self, ...ctx.peers]) || state.auxiliaries.length > 0) return; // Not in Cheap Paxos.
     if (state.role.is === "leader") {
       state.role.wanted = members;
       progress(state, settings, ctx);

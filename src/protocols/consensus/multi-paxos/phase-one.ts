@@ -1,4 +1,7 @@
-/** Phase 1: a candidate has its ballot promised by a majority, once for all slots, and takes over what it finds. */
+/**
+ * Phase 1: a majority promises a ballot to the candidate, once for all slots, and the candidate adopts the proposals
+ * that the promises report.
+ */
 import type { NodeId } from "../../../core/protocol.ts";
 import { askToCatchUp, batch, type Ctx, charsOf, leave, promise, see, stepDown } from "./decisions.ts";
 import { lead } from "./leadership.ts";
@@ -25,8 +28,9 @@ const mayStand = (state: State, self: NodeId): boolean =>
   currentConfiguration(state).voters.includes(self) && !isAuxiliary(state, self);
 
 /**
- * Phase 1a with a ballot above all that this node knows. It promises first itself, so its journal keeps the ballot from being used again.
- * @param released of the leader that has asked for it.
+ * Performs phase 1a with a higher ballot than any that this node knows of. The candidate promises first, so that its
+ * journal prevents it from reusing the ballot.
+ * @param released the ballot of the leader that requested the campaign
  */
 export function campaign(state: State, settings: Settings, ctx: Ctx, released: Ballot | null = null): void {
   if (!mayStand(state, ctx.self)) return handOver(state, settings, ctx);
@@ -57,7 +61,10 @@ export function campaign(state: State, settings: Settings, ctx: Ctx, released: B
   leadIfPromised(state, settings, ctx);
 }
 
-/** No voter itself and without a leader, it sees to it that the voters know that they are: nobody else may be left who does. */
+/**
+ * Informs the voters that they are voters. A node that is not a voter and has no leader does this, because there may be
+ * no other node that can.
+ */
 function handOver(state: State, { boundsMs }: Settings, ctx: Ctx): void {
   if (isAuxiliary(state, ctx.self)) return;
   leave(state, ctx);
@@ -66,7 +73,7 @@ function handOver(state: State, { boundsMs }: Settings, ctx: Ctx): void {
     if (!isAuxiliary(state, voter)) ctx.send(voter, { type: "learn", decided: state.decided, entries: [] });
 }
 
-/** To those that have not promised yet. */
+/** Requests promises from the voters that have not yet promised. */
 function ask(state: State, role: Candidate, { answerMs }: Settings, ctx: Ctx): void {
   const { ballot, released } = role;
   ctx.setTimer("election", [answerMs, 2 * answerMs]);
@@ -74,7 +81,10 @@ function ask(state: State, role: Candidate, { answerMs }: Settings, ctx: Ctx): v
     if (!role.promises.includes(voter)) ctx.send(voter, { type: "prepare", ballot, from: state.decided + 1, released });
 }
 
-/** An attempt has gone by. With the same ballot, unless a higher one is known; and now of auxiliaries as well. */
+/**
+ * Retries an attempt that has timed out, with the same ballot unless a higher one is known. The candidate now includes
+ * auxiliaries.
+ */
 export function retry(state: State, settings: Settings, ctx: Ctx): void {
   const { role } = state;
   if (role.is !== "candidate") return campaign(state, settings, ctx);
@@ -95,14 +105,17 @@ export function retry(state: State, settings: Settings, ctx: Ctx): void {
   if (!isShort) learnFirst(state, role, ctx);
 }
 
-/** What this acceptor has accepted from a slot on and does not know to be decided. */
+/** Returns the proposals that this node has accepted for slots from `from` onward and does not know to be decided. */
 function tentative({ log, decided }: State, from: number): SlotProposal[] {
   return Object.entries(log)
     .map(([slot, proposal]) => ({ slot: Number(slot), ...proposal }))
     .filter(({ slot }) => slot > decided && slot >= from);
 }
 
-/** Phase 1b. Of all slots, not of one: what is too much for a message is asked for again. */
+/**
+ * Performs phase 1b for all slots at once. The candidate separately requests any proposals that do not fit in the
+ * message.
+ */
 export function promiseTo(state: State, to: NodeId, ballot: Ballot, from: number, ctx: Ctx): void {
   const all = tentative(state, from);
   const accepted = batch(all, charsOf);
@@ -110,6 +123,7 @@ export function promiseTo(state: State, to: NodeId, ballot: Ballot, from: number
   ctx.send(to, { type: "promise", ballot, decided: state.decided, accepted, rest });
 }
 
+/** Handles a promise at the candidate. */
 export function notePromise(
   state: State,
   role: Candidate | Leader,
@@ -129,16 +143,22 @@ export function notePromise(
   if (!role.promises.includes(from)) role.promises.push(from);
 }
 
-/** No acceptor of a quorum has anything so far beyond what one of them knows to be decided, unless it lies. */
+/**
+ * The candidate ignores reported proposals that are more than this many times `tail` beyond the highest decided slot
+ * that it knows of. In a quorum of correct nodes, no acceptor has such proposals.
+ */
 const REACH_TAILS = 4;
 
-/** The value of the highest ballot is the one that may have been chosen. */
+/** Keeps the proposal with the highest ballot for a slot, because that one may have been chosen. */
 function keepHigher(found: Record<number, Proposal>, slot: number, proposal: Proposal): void {
   const known = found[slot];
   if (known === undefined || isBelow(known.ballot, proposal.ballot)) found[slot] = proposal;
 }
 
-/** Leads once a majority has promised, and it knows all that any of them knows to be decided. */
+/**
+ * Becomes the leader once a majority has promised and this node has learned everything that any of them knows to be
+ * decided.
+ */
 export function leadIfPromised(state: State, settings: Settings, ctx: Ctx): void {
   const { role } = state;
   if (role.is !== "candidate" || !hasMajority(currentConfiguration(state), role.promises)) return;
@@ -147,18 +167,23 @@ export function leadIfPromised(state: State, settings: Settings, ctx: Ctx): void
 }
 
 /**
- * Whether others have gone further than this leader has proposed. So it is for a leader that was alone the members it knew of: those
- * that come next have replaced it long ago, and what they have decided is not among what they have accepted beyond.
+ * Returns whether other nodes have decided slots that this leader has not proposed. In that case, the members that it
+ * knows of were replaced long ago, and the proposals that they accepted do not include the decisions of the new
+ * members.
  */
 export const isBehind = ({ next }: Leader, { decided }: Promised): boolean => decided >= next;
 
+/** Gives up the candidacy until this node has caught up. */
 export function catchUpFirst(state: State, from: NodeId, settings: Settings, ctx: Ctx): void {
   const sources = isAuxiliary(state, from) ? votersAhead(state).filter((node) => !isAuxiliary(state, node)) : [from];
   stepDown(state, settings, ctx);
   for (const node of sources) if (node !== ctx.self) askToCatchUp(state, node, ctx);
 }
 
-/** An auxiliary knows that slots are decided, and not what; then all main nodes that have promised are asked. */
+/**
+ * Requests the decided values. An auxiliary knows that slots are decided, but not their values, so the candidate asks
+ * all main nodes that have promised.
+ */
 function learnFirst(state: State, { promises, source, target }: Candidate, ctx: Ctx): void {
   if (state.decided >= target) return;
   const sources = isAuxiliary(state, source) ? promises.filter((node) => !isAuxiliary(state, node)) : [source];

@@ -1,4 +1,4 @@
-/** What Multi-Paxos says of itself: shapes, properties, costs, and a picture of its state. */
+/** The declarations for Multi-Paxos: shapes, properties, costs and view. */
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable, struct, text, variants } from "../../../core/shape.ts";
 import { commandShape, isSameCommand, logCommandShapes, MAX_MEMBERS, type Members } from "../family/replicated-log.ts";
@@ -20,7 +20,7 @@ import {
   type Value,
 } from "./vocabulary.ts";
 
-/** Known and not in effect, one for each slot of a window at most, and one that is. */
+/** The maximum number of configurations. At most one per slot of a window is pending, and one is in effect. */
 const MAX_CONFIGURATIONS = 10_000;
 
 const ballot = struct<Ballot>({ round: natural, node: natural });
@@ -68,13 +68,14 @@ const shapes: Protocol<MultiPaxos>["shapes"] = {
 
 type Declarations = "shapes" | "source" | "assumes" | "properties" | "costs" | "view";
 
+/** Returns the shapes, source, assumptions, properties and costs. */
 export const declarations = ({ reads, announces, tail }: Settings): Pick<Protocol<MultiPaxos>, Declarations> => ({
   shapes,
   source: "Lamport, Paxos Made Simple, 2001, §3; Chandra, Griesemer & Redstone, PODC 2007",
   assumes: [
     "crash-recovery nodes with a journal",
-    ...(reads === "lease" ? ["for reads: clocks within the margin, no pauses"] : []),
-    "for liveness: a majority alive, reliable links and bounded delay in the end",
+    ...(reads === "lease" ? ["for reads: clock drift within the configured margin, no process pauses"] : []),
+    "for liveness: a majority alive; eventually reliable links and bounded delay",
   ],
   properties: [
     oneValuePerSlot,
@@ -85,7 +86,9 @@ export const declarations = ({ reads, announces, tail }: Settings): Pick<Protoco
   ],
   costs: [
     {
-      when: announces ? "one command of a leader, and the notices that it is decided" : "one command of a leader",
+      when: announces
+        ? "one command issued by the leader, including decision notices"
+        : "one command issued by the leader",
       messages: (nodes) => (announces ? 3 : 2) * (nodes - 1),
     },
   ],
@@ -97,7 +100,10 @@ export const declarations = ({ reads, announces, tail }: Settings): Pick<Protoco
   }),
 });
 
-/** No further than `tail` beyond what is decided; an auxiliary knows little of that, and holds no more than `tail`. */
+/**
+ * Returns the last accepted slot, at most `tail` beyond the decided ones. An auxiliary knows few decisions and stores
+ * at most `tail` slots.
+ */
 function lastAccepted(state: State, self: NodeId, tail: number): number {
   const { decided, log } = state;
   if (isAuxiliary(state, self)) return Math.max(decided, ...Object.keys(log).map(Number));
@@ -116,13 +122,13 @@ function roleOf(state: State, self: NodeId): string {
 
 const oneValuePerSlot: Property<MultiPaxos> = {
   name: "one value per slot",
-  claim: "what a node has decided last, every node that has decided that slot has decided",
+  claim: "the last value that a node decided is the same at every node that has decided that slot",
   when: "always",
   holds({ alive, state }) {
     return alive.every((node) => {
       const { decided, log } = state(node);
       const last = log[decided];
-      if (last === undefined) return true; // It stands in its snapshot.
+      if (last === undefined) return true; // The slot is in the snapshot.
       return alive.every((other) => {
         const known = state(other).decided >= decided ? state(other).log[decided] : undefined;
         return known === undefined || known === last || isSameValue(known.value, last.value);
@@ -139,7 +145,7 @@ function isSameValue(a: Value, b: Value): boolean {
 
 const promisesKept: Property<MultiPaxos> = {
   name: "promises are kept",
-  claim: "nobody has accepted anything above what it has promised, unless it knows it to be decided",
+  claim: "no node has accepted a ballot above the one it has promised, unless it knows that the slot is decided",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -151,10 +157,11 @@ const promisesKept: Property<MultiPaxos> = {
 
 const configurationsAgree: Property<MultiPaxos> = {
   name: "configurations",
-  claim: "nodes that have decided a slot agree on the members of the slots that follow from it, in snapshots as well",
+  claim: "nodes that have decided a slot agree on the members for the slots that it determines, including in snapshots",
   when: "always",
   holds({ alive, state }) {
-    const learners = alive.filter((node) => !isAuxiliary(state(node), node)); // An auxiliary forgets slots without learning them.
+    // An auxiliary drops slots without learning them.
+    const learners = alive.filter((node) => !isAuxiliary(state(node), node));
     return learners.every((a) => learners.every((b) => a >= b || haveSameMembers(state(a), state(b))));
   },
 };
@@ -168,7 +175,10 @@ function haveSameMembers(a: State, b: State): boolean {
   return !knows(a) || !knows(b) || isSameMembers(configurationAt(a, slot), configurationAt(b, slot));
 }
 
-/** The last ones that both know: nodes forget configurations that ended at different times. */
+/**
+ * Returns whether the last configurations that both nodes know are equal. Nodes drop old configurations at different
+ * times.
+ */
 function areSame(a: readonly Configuration[], b: readonly Configuration[]): boolean {
   const count = Math.min(a.length, b.length);
   return a.slice(a.length - count).every((one, at) => {
@@ -177,12 +187,12 @@ function areSame(a: readonly Configuration[], b: readonly Configuration[]): bool
   });
 }
 
-/** @param byLease whether leaders answer reads by their lease. */
+/** Returns the property that reads are linearizable. @param byLease whether leaders use their lease to serve reads */
 const linearizableReads = (byLease: boolean): Property<MultiPaxos> => ({
   name: "linearizable reads",
   claim: byLease
-    ? "a leader that may answer a read by its lease knows all that is decided, and no read that waits for a round has an index below a slot that was decided under an earlier ballot"
-    : "no read that waits for a round has an index below a slot that was decided under an earlier ballot",
+    ? "a leader that may answer a read under its lease knows every decided slot, and no read that waits for a round has an index below a slot decided under an earlier ballot"
+    : "no read that waits for a round has an index below a slot decided under an earlier ballot",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -194,7 +204,7 @@ const linearizableReads = (byLease: boolean): Property<MultiPaxos> => ({
     }),
 });
 
-/** The last slot that a node knows to be decided under a ballot below this one. */
+/** Returns the last slot that a node knows to be decided in a lower ballot than this one. */
 function lastUnder({ log, decided }: State, ballot: Ballot): number {
   let slot = decided;
   while (log[slot] !== undefined && !isBelow((log[slot] as Proposal).ballot, ballot)) slot -= 1;
@@ -203,7 +213,8 @@ function lastUnder({ log, decided }: State, ballot: Ballot): number {
 
 const oneLease: Property<MultiPaxos> = {
   name: "one lease at a time",
-  claim: "no two nodes may serve reads by their lease, if clocks keep to the margin and nobody is paused",
+  claim:
+    "no two nodes may serve reads under a lease at the same time, if clock drift stays within the configured margin and no node is paused",
   when: "always",
   holds: (world) => holdersOf(world).length <= 1,
 };

@@ -1,4 +1,4 @@
-/** The words of Multi-Paxos: its state, what is sent, journalled and said, and what can be told from a state. */
+/** The types and options of Multi-Paxos: its state, messages, commands, events and records. */
 import type { PerNode } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
@@ -18,35 +18,35 @@ import {
 } from "../../options.ts";
 import { type Command, MAX_MEMBERS, type Members, type ReplicatedLog } from "../family/replicated-log.ts";
 
-/** The options that Cheap Paxos has, too. */
+/** The options shared with Cheap Paxos. */
 export const paceOptions = {
   ...leaseOptions(400, 100),
-  answerMs: positive(60, "a candidate asks again after this time, up to twice as long"),
-  minBackOffMs: positive(10, "the least random wait before a node becomes a candidate"),
+  answerMs: positive(60, "a candidate retries after a random time between this and twice this"),
+  minBackOffMs: positive(10, "the shortest random wait before a node becomes a candidate"),
   maxBackOffMs: positive(150, "the longest random wait before a node becomes a candidate"),
   window: count(
     16,
-    "how many slots beyond the decided ones may be proposed, and how many slots later a new membership takes effect",
+    "how many slots beyond the decided ones may be proposed; a new membership takes effect that many slots later",
   ),
-  keep: whole(64, "how many decided slots are kept behind a snapshot, for nodes that lag a little"),
+  keep: whole(64, "how many decided slots before a snapshot are kept, for nodes that are slightly behind"),
   maxWaiting: count(
     1_000,
-    "how many commands and reads wait at a node; further ones are dropped, and the client asks again",
+    "the maximum number of commands and reads that wait at a node; any more are dropped, and the client retries",
   ),
   reads: option(
     oneOf("confirmed", "lease"),
     "confirmed",
-    "a leader asks a majority before each read, or relies on its lease and so on clocks",
+    "whether a leader confirms its leadership with a majority before each read, or relies on its lease and therefore on clocks",
   ),
   announces: flag(
     true,
-    "whether a decision is sent at once if no further proposal would carry it, or with the next heartbeat",
+    "whether a decision is sent at once if no later proposal carries it; otherwise it waits for the next heartbeat",
   ),
 };
 
 type PaceOptions = ValuesOf<typeof paceOptions>;
 
-/** @throws UsageError */
+/** Checks the times. @throws UsageError if they contradict each other */
 export function requirePace(options: PaceOptions, refuse: Refuse<PaceOptions>): void {
   requireLease(options, refuse);
   const { minBackOffMs, maxBackOffMs } = options;
@@ -57,33 +57,40 @@ const multiPaxosOptions = optionTable(
   "multi-paxos",
   {
     ...paceOptions,
-    voters: option(nodeIds(MAX_MEMBERS), [], "the nodes that vote at first; empty: all that are not learners"),
-    learners: option(nodeIds(MAX_MEMBERS), [], "the nodes that learn decisions and do not vote at first"),
+    voters: option(nodeIds(MAX_MEMBERS), [], "the initial voters; if empty, all nodes that are not learners"),
+    learners: option(nodeIds(MAX_MEMBERS), [], "the initial learners, which learn decisions but do not vote"),
   },
   requirePace,
 );
 
+/** Options for `multiPaxos()`. */
 export type MultiPaxosOptions = OptionsOf<typeof multiPaxosOptions>;
 
-/** The options, and what follows from them. */
+/** The options, and values derived from them. */
 export interface Settings extends MultiPaxosOptions {
-  /** How long a node that promises or confirms is bound. */
+  /** The time for which a promise or confirmation binds a node. */
   readonly boundsMs: number;
   readonly backOff: readonly [number, number];
-  /** An acceptor takes nothing that is so far beyond what it knows to be decided: first it catches up. */
+  /**
+   * An acceptor accepts proposals for up to this many slots beyond its decided ones. Beyond that, it catches up first.
+   */
   readonly tail: number;
-  /** After so many heartbeats that it has not confirmed a main node counts as failed; 0: never. */
+  /** A main node counts as failed after this number of unconfirmed heartbeats. 0 means never. */
   readonly suspectAfter: number;
 }
 
-/** As far as the window can be from what the slowest of a quorum knows, with a reconfiguration on top. */
+/**
+ * The value of `tail` in multiples of the window: the largest distance to the slowest member of a quorum, plus a
+ * reconfiguration.
+ */
 const TAIL_WINDOWS = 4;
 
-/** @throws UsageError */
+/** Returns the settings for these options. @throws UsageError if an option is not valid */
 export function settled(given: Partial<MultiPaxosOptions> | undefined): Settings {
   return settings(multiPaxosOptions.settle(given), 0);
 }
 
+/** Derives the settings from the options. */
 export function settings(options: MultiPaxosOptions, suspectAfter: number): Settings {
   const { leaseMs, drift, minBackOffMs, maxBackOffMs, window } = options;
   return {
@@ -95,41 +102,49 @@ export function settings(options: MultiPaxosOptions, suspectAfter: number): Sett
   };
 }
 
-/** Unique, since the node is part of it and its round only grows. */
+/** A proposal number. It is unique, because it contains the node's id, and the node's round only increases. */
 export interface Ballot {
   round: number;
   node: NodeId;
 }
 
-/** What stands in a slot of the log. */
+/** The value of a slot. */
 export type Value =
   | { type: "command"; command: Command }
-  /** Fills a gap that a leader has left, or brings new members into effect. */
+  /** Fills a gap that an earlier leader left, or slots until new members take effect. */
   | { type: "noop" }
   | ({ type: "members" } & Members);
 
+/** A value with its ballot. */
 export interface Proposal {
   ballot: Ballot;
   value: Value;
 }
 
+/** A proposal with its slot. */
 export interface SlotProposal extends Proposal {
   slot: number;
 }
 
-/** Who the acceptors and learners of the slots from this one on are. */
+/** The acceptors and learners for the slots from `from` onward. */
 export interface Configuration extends Members {
   from: number;
 }
 
-/** Stands for all slots up to `index`. `configurations`: those that are known by then, in effect or not. */
+/**
+ * A snapshot that replaces all slots up to `index`. `configurations` contains the configurations known at that slot,
+ * including any not yet in effect.
+ */
 export interface Snapshot {
   index: number;
   text: string;
   configurations: Configuration[];
 }
 
-/** A read that was asked for at a node: up to date once a round of heartbeats from this one on is confirmed and `index` has been told. */
+/**
+ * A read requested at a node. It may be served once the heartbeat round `round` or a later one is confirmed and the
+ * node has emitted all slots up to `index`.
+ */
 export interface Read {
   node: NodeId;
   read: number;
@@ -137,103 +152,126 @@ export interface Read {
   round: number;
 }
 
-/** Phase 1 of a ballot: once, for all slots that its proposer does not know to be decided. */
+/** The state of phase 1 of a ballot. It covers all slots that the proposer does not know to be decided. */
 interface Attempt {
   ballot: Ballot;
-  /** Who has promised, itself included. */
+  /** The nodes that have promised, including this one. */
   promises: NodeId[];
-  /** Of each slot, what was accepted with the highest ballot of which a promise has told. */
+  /** For each slot: the accepted proposal with the highest ballot that promises have reported. */
   found: Record<number, Proposal>;
-  /** Whether auxiliaries are asked, too. */
+  /** Whether auxiliaries are included. */
   isEngaged: boolean;
 }
 
+/** The state of a node in phase 1. */
 export interface Candidate extends Attempt {
   is: "candidate";
-  /** Up to here all is decided, says the promise of `source`: that is learnt first. */
+  /** The highest decided slot in any promise, received from `source`. The candidate learns all slots up to it first. */
   target: number;
   source: NodeId;
-  /** A whole attempt has gone by without enough promises. */
+  /** Whether an attempt has timed out without enough promises. */
   isHalted: boolean;
-  /** The ballot of the leader that has stepped down for this node: who is bound to it is free. */
+  /** The ballot of the leader that has stepped down for this node, which releases nodes bound to it. */
   released: Ballot | null;
 }
 
-/** What a leader knows of another node: how many heartbeats it owes, and up to where it has been told what is decided. */
+/**
+ * The leader's view of another node: the number of unconfirmed heartbeats, and the last slot that the node knows to be
+ * decided.
+ */
 interface Follower {
   silent: number;
   decided: number;
 }
 
+/** The state of a node in phase 2. */
 export interface Leader extends Attempt {
   is: "leader";
   /** The slot of the next proposal. */
   next: number;
-  /** Who has accepted what it proposed in slots that are not decided. */
+  /** For each undecided slot: the nodes that have accepted the proposal. */
   votes: Record<number, NodeId[]>;
-  /** Slots below were proposed before the last heartbeat: nodes that have not accepted by the next are asked again. */
+  /**
+   * The first slot not yet proposed at the last heartbeat. At the next heartbeat, the leader resends the proposals for
+   * lower slots to nodes that have not accepted them.
+   */
   resendBelow: number;
-  /** Up to where a notice or a proposal has told what is decided. */
+  /** The last decided slot that a notice or proposal has announced. */
   announced: number;
-  /** Of heartbeats. The next begins when a majority has confirmed this one. */
+  /** The heartbeat round. The next one begins when a majority has confirmed this one. */
   round: number;
   confirms: NodeId[];
-  /** Who has confirmed the last round of which a majority did: they help nobody else to lead until its timer runs out. */
+  /**
+   * The nodes that confirmed the last round for which a majority answered. They promise to no other node until the
+   * round's timer expires.
+   */
   lease: NodeId[];
   reads: Read[];
   followers: PerNode<Follower>;
-  /** Asked for, and not proposed yet. */
+  /** The requested membership that has not been proposed yet. */
   wanted: Members | null;
-  /** The highest slot that auxiliaries may have been asked to accept, and are still to be told to forget. */
+  /** The highest slot that auxiliaries may have stored and still have to drop. 0 if there is none. */
   auxiliariesHold: number;
 }
 
 type Role = { is: "follower" } | Candidate | Leader;
 
+/** Vocabulary of Multi-Paxos. */
 export type MultiPaxos = {
   state: {
     role: Role;
     /** The highest round that this node knows of. */
     round: number;
-    /** Journalled: the acceptor ignores all ballots below this one. */
+    /** The acceptor ignores all ballots below this one. Journaled. */
     promised: Ballot;
-    /** While the timer `bound` runs: no promise to anybody but the node that has the promise. */
+    /**
+     * Whether the timer `bound` is running. Until it expires, this node promises only to the node that already has its
+     * promise.
+     */
     isBound: boolean;
     leader: NodeId | null;
-    /** Journalled: what has been accepted, by slot. Up to `decided` it is decided. */
+    /** The accepted proposals, keyed by slot. Those up to `decided` are decided. Journaled. */
     log: Record<number, Proposal>;
     decided: number;
     snapshot: Snapshot | null;
-    /** Ascending. The last one that is not above a slot is that slot's. */
+    /**
+     * The configurations, in ascending order of `from`. A slot's configuration is the last one whose `from` is at or
+     * below the slot.
+     */
     configurations: Configuration[];
-    /** Commands that wait for a slot, or for a leader to become known. */
+    /** Commands that wait for a slot or a leader. */
     waiting: Command[];
-    /** Reads of this node that wait until all up to their index has been told here. */
+    /** This node's reads that wait until it has emitted the slots up to their index. */
     reads: { read: number; index: number }[];
-    /** So much of a snapshot has come. */
+    /** The part of a snapshot received so far. */
     incoming: { index: number; text: string } | null;
-    /** Has its journal back and has not told the state machine of it yet: what is asked for meanwhile waits. */
+    /**
+     * Whether the node has replayed its journal but not yet passed it to the state machine. Requests wait until then.
+     */
     isRestored: boolean;
-    /** Acceptors that are idle unless a main one is silent: Cheap Paxos has them. */
+    /** Acceptors that are idle unless a main node is silent, as in Cheap Paxos. */
     auxiliaries: NodeId[];
   };
-  message: /** Phase 1a, for all slots from this one on. */
+  message: /** Phase 1a, for all slots from `from` onward. */
     | { type: "prepare"; ballot: Ballot; from: number; released: Ballot | null }
-    /** Phase 1b. `rest`: from this slot on there is more, which is to be asked for; null: that was all. */
+    /** Phase 1b. `rest`: the first slot that did not fit and must be requested separately. Null if all slots fit. */
     | { type: "promise"; ballot: Ballot; decided: number; accepted: SlotProposal[]; rest: number | null }
-    /** Phase 2a. All slots up to `decided` are. */
+    /** Phase 2a. All slots up to `decided` are decided. */
     | ({ type: "accept"; decided: number } & SlotProposal)
     /** Phase 2b. */
     | { type: "accepted"; ballot: Ballot; slot: number; decided: number }
-    /** `promised` is higher, or this node is bound to the node that leads in its eyes. */
+    /** Refuses a ballot, because `promised` is higher or this node is bound to `leader`. */
     | { type: "nack"; ballot: Ballot; promised: Ballot; decided: number; leader: NodeId | null }
-    /** Where no proposal follows that would tell it. */
+    /** Announces decisions if no later proposal carries them. */
     | { type: "decided"; ballot: Ballot; decided: number }
     | { type: "heartbeat"; ballot: Ballot; round: number; decided: number }
     | { type: "confirm"; ballot: Ballot; round: number; decided: number }
-    /** Asks for what is decided from there on. So much of the snapshot up to `index` it has. */
+    /**
+     * Requests the decided slots after `decided`. The requesting node has the first `offset` characters of the snapshot
+     * up to `index`.
+     */
     | { type: "catchUp"; decided: number; index: number; offset: number }
-    /** Decided, one after the other. */
+    /** Decided slots in order. */
     | { type: "learn"; decided: number; entries: SlotProposal[] }
     | {
         type: "chunk";
@@ -243,28 +281,28 @@ export type MultiPaxos = {
         isLast: boolean;
         configurations: Configuration[];
       }
-    /** What was proposed at a node that does not lead, to the node that does. */
+    /** Passes a request from a follower to the leader. */
     | { type: "forward"; command: Command }
     | { type: "forwardMembers"; members: Members }
     | { type: "forwardRead"; read: number }
     | { type: "forwardTransfer"; to: NodeId }
-    /** The leader of this ballot leads no longer, and asks the receiver to. */
+    /** Asks the receiver to lead. The leader of this ballot has stepped down. */
     | { type: "takeOver"; ballot: Ballot }
     | { type: "readAt"; read: number; index: number }
-    /** To an auxiliary: all main nodes know what is decided up to here. */
+    /** Lets an auxiliary drop the slots up to `index`, which all main nodes know to be decided. */
     | { type: "forget"; ballot: Ballot; index: number };
-  timer: /** When a follower stands for election, and a candidate asks again. */
+  timer: /** When it expires, a follower becomes a candidate, or a candidate retries. */
   "election" | "bound" | "heartbeat" | LeaseTimer;
   command: Exclude<ReplicatedLog["command"], { type: "reply" }>;
   event: ReplicatedLog["event"];
   record:
     | { type: "promised"; ballot: Ballot }
-    /** `decided`: how much was known to be by then. */
+    /** `decided` is the last slot known to be decided at that time. */
     | ({ type: "accepted"; decided: number } & SlotProposal)
     | { type: "snapshot"; index: number; configurations: Configuration[] }
-    /** What comes next of its text. */
+    /** The next part of the snapshot's text. */
     | { type: "snapshotText"; text: string }
-    /** An auxiliary's: the main nodes have all up to here. */
+    /** For auxiliaries: the main nodes have all slots up to `index`. */
     | { type: "forgotten"; index: number };
 };
 
@@ -273,62 +311,66 @@ export type State = MultiPaxos["state"];
 export const isBelow = (a: Ballot, b: Ballot): boolean => a.round < b.round || (a.round === b.round && a.node < b.node);
 export const isSame = (a: Ballot, b: Ballot): boolean => a.round === b.round && a.node === b.node;
 
-/** Of ballots that this acceptor has promised to ignore. */
+/** Returns whether this acceptor has promised to ignore the ballot. */
 export const isStale = ({ promised }: State, ballot: Ballot): boolean => isBelow(ballot, promised);
 
-/** A ballot is used by its own node alone. */
+/** Returns whether the ballot belongs to a node other than the sender. Only its own node may use a ballot. */
 export const isForeign = (from: NodeId, { node }: Ballot): boolean => node !== from;
 
-/** The attempt of this ballot, if this node is at it. */
+/** Returns the attempt with this ballot, if it is in progress at this node. */
 export const attemptOf = ({ role }: State, ballot: Ballot): Candidate | Leader | null =>
   role.is !== "follower" && isSame(role.ballot, ballot) ? role : null;
 
-// Who accepts and learns which slots. Members that are decided in a slot are in effect `window` slots later, and no slot is
-// proposed before all that stand so far below it are decided: so a proposer always knows the acceptors of a slot.
-// Lamport, Malkhi & Zhou, "Reconfiguring a State Machine", SIGACT News 2010, §2 (there the window is α).
+// The acceptors and learners of each slot. A membership decided in a slot takes effect `window` slots later. A slot is
+// proposed only once the slot `window` below it is decided, so a proposer always knows the acceptors of a slot.
+// Lamport, Malkhi & Zhou, "Reconfiguring a State Machine", SIGACT News 2010, §2 (where the window is called α).
 
+/** Returns the configuration that decides the slot. */
 export function configurationAt({ configurations }: State, slot: number): Configuration {
   return configurations.findLast(({ from }) => from <= slot) ?? (configurations[0] as Configuration);
 }
 
-/** Of the first slot that is not decided. */
+/** Returns the configuration of the first undecided slot. */
 export const currentConfiguration = (state: State): Configuration => configurationAt(state, state.decided + 1);
 
-/** Decided, and not in effect yet. */
+/** Returns the configuration that is decided but not yet in effect. Null if there is none. */
 export const pendingConfiguration = ({ configurations, decided }: State): Configuration | null =>
   configurations.findLast(({ from }) => from > decided + 1) ?? null;
 
-/** The quorums of a slot: any two meet. */
+/** Returns whether the nodes contain a majority of the voters. Any two quorums of a slot intersect. */
 export const hasMajority = ({ voters }: Members, nodes: readonly NodeId[]): boolean =>
   voters.filter((voter) => nodes.includes(voter)).length >= majority(voters.length);
 
+/** Returns whether two lists of members are equal. */
 export const isSameMembers = (a: Members, b: Members): boolean =>
   JSON.stringify([a.voters, a.learners]) === JSON.stringify([b.voters, b.learners]);
 
-/** Whether these may be the members: some voters, all of them nodes that there are, each once. */
+/** Returns whether the membership is valid: it has at least one voter, no duplicate nodes and only known nodes. */
 export function isMembership({ voters, learners }: Members, nodes: readonly NodeId[]): boolean {
   const all = [...voters, ...learners];
   return voters.length > 0 && new Set(all).size === all.length && all.every((node) => nodes.includes(node));
 }
 
+/** Returns the same members in ascending order. */
 export const sorted = ({ voters, learners }: Members): Members => ({
   voters: [...voters].sort((a, b) => a - b),
   learners: [...learners].sort((a, b) => a - b),
 });
 
+/** Returns whether a node is an auxiliary of Cheap Paxos. */
 export const isAuxiliary = ({ auxiliaries }: State, node: NodeId): boolean => auxiliaries.includes(node);
 
-/** Those of these nodes that an attempt asks: auxiliaries only when it must. */
+/** Returns the nodes that an attempt sends messages to. They include auxiliaries only if needed. */
 export const asked = (state: State, { isEngaged }: Attempt, nodes: readonly NodeId[], self: NodeId): NodeId[] =>
   nodes.filter((node) => node !== self && (isEngaged || !isAuxiliary(state, node)));
 
-/** Voters of the slots that are not decided. */
+/** Returns the voters of the undecided slots. */
 export function votersAhead(state: State): NodeId[] {
   const pending = pendingConfiguration(state);
   return union(currentConfiguration(state).voters, pending?.voters ?? []);
 }
 
-/** Everybody who is to hear from a leader. */
+/** Returns all nodes that a leader sends messages to. */
 export function membersAhead(state: State): NodeId[] {
   const pending = pendingConfiguration(state);
   return union(votersAhead(state), currentConfiguration(state).learners, pending?.learners ?? []);

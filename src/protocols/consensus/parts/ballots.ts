@@ -1,47 +1,59 @@
 /**
- * Ballots of Fast and Generalized Paxos: which one an acceptor has promised, whether acceptors may take in it what proposers send
- * them, and who coordinates it.
+ * The ballots of Fast Paxos and Generalized Paxos: the promised ballot, its coordinator, and whether acceptors may
+ * accept directly from proposers.
  */
 import type { NodeId } from "../../../core/protocol.ts";
 import { natural, struct } from "../../../core/shape.ts";
 
-/** What a coordinator's phase 1 is about: unique, since the node is part of it and its count only grows. */
+/**
+ * Identifies one execution of phase 1. It is unique, because it contains the node's id, and the node's count only
+ * increases.
+ */
 export interface Ballot {
   count: number;
   node: NodeId;
 }
 
-/** The rounds of a ballot are compared by their step. */
+/** A round within a ballot. The rounds of a ballot are ordered by step. */
 export interface Round extends Ballot {
   step: number;
 }
 
 export const isBelow = (a: Ballot, b: Ballot): boolean => a.count < b.count || (a.count === b.count && a.node < b.node);
 export const isSameBallot = (a: Ballot, b: Ballot): boolean => a.count === b.count && a.node === b.node;
+/** Returns whether one round precedes another. */
 export const isEarlier = (a: Round, b: Round): boolean => isBelow(a, b) || (isSameBallot(a, b) && a.step < b.step);
 export const isSameRound = (a: Round, b: Round): boolean => isSameBallot(a, b) && a.step === b.step;
 
 export const ballotShape = struct<Ballot>({ count: natural, node: natural });
 export const roundShape = struct<Round>({ count: natural, node: natural, step: natural });
 
-/** What every node knows of ballots. */
+/** A node's ballot state. */
 export interface Balloting {
-  /** rnd in the paper: the acceptor ignores all ballots below this one. */
+  /** The acceptor ignores all ballots below this one (rnd in the paper). */
   promised: Ballot;
-  /** The highest count of a ballot that this node knows of. */
+  /** The highest ballot count that this node knows of. */
   count: number;
-  /** Acceptors may take what proposers send them: in the promised ballot, from this instance or era on. */
+  /**
+   * The first instance or era for which acceptors may accept directly from proposers in the promised ballot. Null if
+   * they may not.
+   */
   open: number | null;
   coordinator: { is: "none" } | { is: "preparing" } | { is: "leading" };
-  /** Who coordinates in this node's eyes. */
+  /** The current coordinator, as far as this node knows. Null if it does not know of one. */
   leader: NodeId | null;
-  /** How far this node and the leader were at the last heartbeat: who stands still is helped. */
+  /** The progress of this node and of the leader at the last heartbeat. A node that makes no progress requests help. */
   atBeat: { mine: number; leaders: number };
-  /** Has its journal back and has not told the state machine of it yet: what is proposed meanwhile waits. */
+  /**
+   * Whether the node has replayed its journal but not yet passed it to the state machine. Proposals wait until then.
+   */
   isRestored: boolean;
 }
 
-/** The first ballot is the lowest node's, and all nodes hold from the outset that it is open: nobody can have voted before it. */
+/**
+ * Returns the first ballot, which belongs to the node with the lowest id. All nodes consider it open from the start,
+ * because no node can have voted before it.
+ */
 export const firstBallot = (self: NodeId, peers: readonly NodeId[]): Omit<Balloting, "coordinator"> => {
   const first = Math.min(self, ...peers);
   return {
@@ -59,15 +71,17 @@ interface Nodes {
   readonly peers: readonly NodeId[];
 }
 
+/** Returns the number of nodes. */
 export const nodesOf = ({ peers }: Nodes): number => peers.length + 1;
+/** Returns whether a node is not part of the run. */
 export const isStranger = (node: NodeId, { self, peers }: Nodes): boolean => node !== self && !peers.includes(node);
 
-/** Of ballots that this acceptor has promised to ignore. */
+/** Returns whether this acceptor has promised to ignore the ballot. */
 export const isStale = ({ promised }: Balloting, ballot: Ballot): boolean => isBelow(ballot, promised);
-/** Only the coordinator of a ballot speaks for it. */
+/** Returns whether a message of this ballot is not from its coordinator, the only node that may send it. */
 export const isImpostor = (ballot: Ballot, from: NodeId): boolean => ballot.node !== from;
 
-/** Takes a ballot for its own, which no other node may have begun meanwhile. */
+/** Promises a higher ballot. Its coordinator is not yet known to be active. */
 export function raise(state: Balloting, { count, node }: Ballot): void {
   if (isSameBallot(state.promised, { count, node })) return;
   state.promised = { count, node };
@@ -76,7 +90,7 @@ export function raise(state: Balloting, { count, node }: Ballot): void {
   state.leader = null;
 }
 
-/** What a coordinator does to timers, and tells. */
+/** The effects that coordination uses: timers and the `led` event. */
 interface Effects {
   setTimer(timer: "patience", ms: readonly [number, number]): void;
   cancelTimer(timer: "heartbeat" | "recover"): void;
@@ -87,6 +101,7 @@ interface Patience {
   readonly patienceMs: number;
 }
 
+/** Stops coordinating and waits for a coordinator. */
 export function stepDown(state: Balloting, ctx: Effects, settings: Patience): void {
   state.coordinator = { is: "none" };
   ctx.cancelTimer("heartbeat");
@@ -97,7 +112,7 @@ export function stepDown(state: Balloting, ctx: Effects, settings: Patience): vo
 const awaitWord = (ctx: Effects, { patienceMs }: Patience): void =>
   ctx.setTimer("patience", [patienceMs, 2 * patienceMs]);
 
-/** Whether the ballot's coordinator is news to this node. */
+/** Reports the coordinator of the promised ballot, unless this node already knows it. */
 export function follow(state: Balloting, ctx: Effects): void {
   const { count, node } = state.promised;
   if (state.leader === node) return;
@@ -105,7 +120,10 @@ export function follow(state: Balloting, ctx: Effects): void {
   ctx.emit({ type: "led", leader: node, term: count });
 }
 
-/** A ballot that this node has not promised is news of another coordinator; it follows, since none of its promises forbids it. */
+/**
+ * Follows the coordinator of a ballot. Adopts the ballot if it is higher than the promised one, because no promise
+ * forbids that.
+ */
 export function adopt(state: Balloting, ballot: Ballot, ctx: Effects, settings: Patience): void {
   if (isBelow(state.promised, ballot)) {
     if (state.coordinator.is !== "none") stepDown(state, ctx, settings);
@@ -115,13 +133,16 @@ export function adopt(state: Balloting, ballot: Ballot, ctx: Effects, settings: 
   awaitWord(ctx, settings);
 }
 
-/** Somebody has promised more than this node's ballot. */
+/** Handles a refusal from a node that has promised a higher ballot. */
 export function noteHigher(state: Balloting, promised: Ballot, ctx: Effects, settings: Patience): void {
   state.count = Math.max(state.count, promised.count);
   if (state.coordinator.is !== "none" && isBelow(state.promised, promised)) stepDown(state, ctx, settings);
 }
 
-/** A node that has journalled something may have coordinated before: it does not know what it asked for, so it no longer does. */
+/**
+ * Restores the ballots after a restart. A node that was the coordinator no longer coordinates, because it does not
+ * remember its earlier requests.
+ */
 export function restore(state: Balloting, ballot: Ballot | null): void {
   state.coordinator = { is: "none" };
   state.isRestored = true;

@@ -1,7 +1,7 @@
-/** What consensus on one value promises of its decisions: of all nodes, those that have crashed since among them. */
+/** Properties of consensus on a single value. They also cover the decisions of crashed nodes. */
 import type { Property, Vocabulary, World } from "../../../core/protocol.ts";
 
-/** What a node has decided, in all its lives; more than two times need not be told apart. */
+/** A node's decisions, including those from before crashes. Two are enough to detect a violation. */
 type Decisions = readonly string[];
 
 const history = {
@@ -11,18 +11,19 @@ const history = {
 
 type Deciding = Vocabulary & { event: { type: "decided"; value: string } };
 
+/** Returns the agreement and integrity properties. */
 export const decisionProperties = <V extends Deciding>(): Property<V>[] =>
   [
     {
       name: "agreement",
-      claim: "no two nodes decide differently, crashed ones included",
+      claim: "no two nodes decide differently, including crashed ones",
       when: "always",
       history,
       holds: ({ nodes, history: of }: World<object>) => new Set(nodes.flatMap((node) => of<Decisions>(node))).size <= 1,
     },
     {
       name: "integrity",
-      claim: "a node decides once, over crashes too",
+      claim: "a node decides at most once, even across crashes",
       when: "always",
       history,
       holds: ({ nodes, history: of }: World<object>) => nodes.every((node) => of<Decisions>(node).length <= 1),

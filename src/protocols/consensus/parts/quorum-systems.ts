@@ -1,20 +1,23 @@
 /**
- * Quorum systems that an algorithm can be given: any two quorums of one meet. Weighted voting: Gifford, SOSP 1979; grids: Maekawa,
- * ACM TOCS 1985.
+ * Quorum systems. Any two quorums of a system intersect. Weighted voting: Gifford, SOSP 1979; grids: Maekawa, ACM TOCS
+ * 1985.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
 import { list, natural, perNode, type Shape, variants } from "../../../core/shape.ts";
 
-/** Which sets of some members are enough. */
+/** A quorum system: the sets of members that are quorums. */
 export type Quorums =
   | { type: "majority" }
-  /** Those that weigh `threshold` together; a member that is not listed weighs 1. */
+  /** Sets whose total weight is at least `threshold`. A member that is not listed has weight 1. */
   | { type: "weighted"; weights: Record<NodeId, number>; threshold: number }
-  /** A whole row and a whole column, the members standing in rows of so many, ascending. */
+  /**
+   * A full row and a full column of a grid with this number of columns. The members fill the grid row by row, in
+   * ascending order.
+   */
   | { type: "grid"; columns: number }
-  /** These, and what contains one of them. */
+  /** The listed sets and their supersets. */
   | { type: "sets"; sets: NodeId[][] };
 
 const MAX_MEMBERS = 1_000;
@@ -25,7 +28,7 @@ export const quorumsShape: Shape<Quorums> = variants<Quorums>({
   sets: { sets: list(list(natural, MAX_MEMBERS), MAX_MEMBERS) },
 });
 
-/** Whether these members are enough, or have enough among them. */
+/** Returns whether `those` includes a quorum of `members`. */
 export function isQuorum(quorums: Quorums, members: readonly NodeId[], those: readonly NodeId[]): boolean {
   const among = members.filter((node) => those.includes(node));
   switch (quorums.type) {
@@ -40,14 +43,14 @@ export function isQuorum(quorums: Quorums, members: readonly NodeId[], those: re
   }
 }
 
-/** Why there is no quorum among these members, or two that do not meet; null: all is well. */
+/** Returns why these members have no quorum, or which two quorums do not intersect. Null if the system is valid. */
 export function quorumsProblem(quorums: Quorums, members: readonly NodeId[]): string | null {
-  if (!isQuorum(quorums, members, members)) return `all of ${members.join(", ")} together are no quorum`;
+  if (!isQuorum(quorums, members, members)) return `all nodes together (${members.join(", ")}) do not form a quorum`;
   if (quorums.type === "weighted") {
     const total = weightOf(quorums, members);
     return 2 * quorums.threshold > total
       ? null
-      : `the threshold ${quorums.threshold} is not more than half of ${total}`;
+      : `expected the threshold to be more than half of ${total}, got ${quorums.threshold}`;
   }
   if (quorums.type !== "sets") return null;
   for (const set of quorums.sets) {
@@ -60,7 +63,7 @@ export function quorumsProblem(quorums: Quorums, members: readonly NodeId[]): st
 const weightOf = ({ weights }: Extract<Quorums, { type: "weighted" }>, nodes: readonly NodeId[]): number =>
   nodes.reduce((sum, node) => sum + (weights[node] ?? 1), 0);
 
-/** A row and a column of one rectangle always meet. */
+/** Returns whether the nodes include a full row and a full column, which always intersect. */
 function hasRowAndColumn(columns: number, members: readonly NodeId[], among: readonly NodeId[]): boolean {
   if (columns === 0 || members.length % columns !== 0) return false;
   const places = [...members]
@@ -71,24 +74,32 @@ function hasRowAndColumn(columns: number, members: readonly NodeId[], among: rea
   return places.some(({ row }) => isWhole("row", row)) && places.some(({ column }) => isWhole("column", column));
 }
 
-// "Choosing QuorumSizes": how many acceptors make a classic and a fast quorum. Any two classic quorums meet, and a classic quorum meets
-// what any two fast ones have in common: 2·Qc > N and Qc + 2·Qf > 2N.
+// The sizes of classic and fast quorums. Any two classic quorums intersect, and every classic quorum intersects the
+// intersection of any two fast quorums: 2·Qc > N and Qc + 2·Qf > 2N.
 
+/** The number of nodes in each kind of quorum. */
 export interface QuorumSizes {
   classic: number;
   fast: number;
 }
 
-/** `majority`: classic quorums as small as can be, and fast ones of ⌈3N/4⌉. `equal`: both of ⌊2N/3⌋ + 1. */
+/**
+ * A named choice of quorum sizes. `majority`: the smallest classic quorums, and fast quorums of ⌈3N/4⌉. `equal`: ⌊2N/3⌋
+ * + 1 for both.
+ */
 export type QuorumChoice = "majority" | "equal";
 
+/** Returns the quorum sizes for a named choice. */
 export function chosenQuorums(nodes: number, choice: QuorumChoice): QuorumSizes {
   if (choice === "majority") return { classic: majority(nodes), fast: Math.ceil((3 * nodes) / 4) };
   const both = Math.floor((2 * nodes) / 3) + 1;
   return { classic: both, fast: both };
 }
 
-/** Sizes of one's own, where 0 is the choice's, by the number of nodes. */
+/**
+ * Returns a function from the number of nodes to quorum sizes. @param own sizes that replace the chosen ones; 0 keeps
+ * the chosen size
+ */
 export function quorumSizes(choice: QuorumChoice, own: QuorumSizes): (nodes: number) => QuorumSizes {
   const known = new Map<number, QuorumSizes>();
   return (nodes) => {
@@ -101,16 +112,16 @@ export function quorumSizes(choice: QuorumChoice, own: QuorumSizes): (nodes: num
   };
 }
 
-/** @throws UsageError for quorums of these nodes that need not meet. */
+/** Checks the sizes and returns them. @throws UsageError if quorums of these sizes need not intersect */
 export function requireQuorums(nodes: number, { classic, fast }: QuorumSizes): QuorumSizes {
   for (const [name, size] of Object.entries({ classic, fast }))
     if (size > nodes) refuse(`the ${name} quorum of ${nodes} nodes`, `at most ${nodes}`, size);
   if (2 * classic <= nodes)
-    refuse(`the classic quorum of ${nodes} nodes`, "more than half, so that any two meet (2·Qc > N)", classic);
+    refuse(`the classic quorum of ${nodes} nodes`, "more than half, so that any two intersect (2·Qc > N)", classic);
   if (classic + 2 * fast <= 2 * nodes) {
     const least = Math.floor(nodes - classic / 2) + 1;
-    const why = "so that any two fast quorums and a classic one meet (Qc + 2·Qf > 2N)";
-    refuse(`the fast quorum of ${nodes} nodes`, `at least ${least} beside a classic one of ${classic}, ${why}`, fast);
+    const why = "so that any two fast quorums intersect within it (Qc + 2·Qf > 2N)";
+    refuse(`the fast quorum of ${nodes} nodes`, `at least ${least} with a classic quorum of ${classic}, ${why}`, fast);
   }
   return { classic, fast };
 }

@@ -28,7 +28,7 @@ function stage(nodes: number, delayMs: number | readonly [number, number] = 10, 
   return { sim, story, decided };
 }
 
-/** Three nodes, and a postman who delivers what he is told to. */
+/** Creates three nodes whose messages the test delivers. */
 function postman() {
   const protocol = paxos();
   const node = (self: NodeId) => ({ self, peers: [0, 1, 2].filter((peer) => peer !== self) });
@@ -62,13 +62,13 @@ describe("paxos: stories", () => {
     await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/paxos-undisturbed.txt");
   });
 
-  it("a second proposer finds what a majority has accepted, and proposes that", async () => {
+  it("a second proposer finds the value that a majority has accepted, and proposes it", async () => {
     const { sim, story, decided } = stage(3, 10, 1, { acceptorsTell: "proposer" });
     sim.command(0, propose("x"));
     sim.run(15);
-    sim.cut(0, 2); // 0 asks 1 alone to accept x …
+    sim.cut(0, 2); // Only node 1 receives the request to accept x …
     sim.run(25);
-    sim.crash(0); // … and is gone before it learns of it.
+    sim.crash(0); // … and node 0 stops before it learns this.
     sim.run(60);
     story.length = 0;
     sim.command(2, propose("y"));
@@ -78,7 +78,7 @@ describe("paxos: stories", () => {
   });
 });
 
-describe("paxos: what it costs", () => {
+describe("paxos: costs", () => {
   eachSize(1, 64, "N = %i: (N − 1)(N + 3) messages for an undisturbed proposal", (nodes) => {
     const { sim, decided } = stage(nodes);
     sim.command(0, propose("x"));
@@ -94,7 +94,7 @@ describe("paxos: what it costs", () => {
   eachSize(
     1,
     64,
-    "N = %i, acceptors tell the proposer alone: 4(N − 1) messages, and N − 1 to tell the learners",
+    "N = %i, acceptors answer the proposer only: 4(N − 1) messages, and N − 1 to the learners",
     (nodes) => {
       const { sim, decided } = stage(nodes, 10, 1, { acceptorsTell: "proposer" });
       sim.command(0, propose("x"));
@@ -109,14 +109,14 @@ describe("paxos: what it costs", () => {
   );
 });
 
-describe("paxos: what it promises", () => {
+describe("paxos: properties", () => {
   const happening = fc.record({
     at: fc.nat(400),
     node: fc.nat(4),
     what: fc.constantFrom("propose" as const, "crash" as const, "start" as const),
   });
 
-  it("agreement, validity: any proposers, crashes and recoveries; termination once all are back", () => {
+  it("agreement and validity with any proposers, crashes and recoveries; termination once all are back", () => {
     fc.assert(
       fc.property(fc.nat(), fc.array(happening, { maxLength: 15 }), (seed, happenings) => {
         const { sim, decided } = stage(5, [1, 40], seed);
@@ -145,7 +145,7 @@ describe("paxos: what it promises", () => {
     );
   });
 
-  it("a minority waits, and decides once there is a majority", () => {
+  it("a minority waits, and decides once it is part of a majority", () => {
     const { sim, decided } = stage(3);
     for (const node of [1, 2]) sim.crash(node);
     sim.command(0, propose("x"));
@@ -157,11 +157,11 @@ describe("paxos: what it promises", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("a node that was cut off throughout learns nothing by itself, and what is decided once it proposes", () => {
+  it("a node that was cut off throughout learns the decision only once it proposes", () => {
     const { sim, decided } = stage(3);
     sim.partition([[0, 1], [2]]);
     sim.command(0, propose("a"));
-    sim.run(100_000); // The last reminder is long gone.
+    sim.run(100_000); // The last reminder was long ago.
     sim.heal();
     sim.run(200_000);
     expect(decided()).toEqual(new Set(["a", null]));
@@ -171,7 +171,7 @@ describe("paxos: what it promises", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("an acceptor journals what it promises and accepts before it answers", () => {
+  it("an acceptor journals promises and accepted values before it answers", () => {
     const node = { self: 1, peers: [0, 2] };
     const ballot = { round: 1, node: 0 };
     const messages: Paxos["message"][] = [
@@ -190,7 +190,7 @@ describe("paxos: what it promises", () => {
     expect(effects.map(({ kind }) => kind)).toEqual(["setTimer", "persist", "broadcast"]);
   });
 
-  it("A2: a scheduler in which each prepare overtakes the other's accept keeps two proposers undecided for ever", () => {
+  it("A2: two proposers never decide if each prepare overtakes the other's accept", () => {
     const { take, deliver, decided } = postman();
     take(0, { kind: "command", command: propose("x") });
     deliver(0, 1, "prepare");
@@ -207,7 +207,7 @@ describe("paxos: what it promises", () => {
     }
   });
 
-  /** Five nodes propose at once. Whether one has decided within 10 s of virtual time. */
+  /** Returns whether one of five concurrent proposers decides within 10 s of virtual time. */
   function decides(seed: number): boolean {
     let isDecided = false;
     const sim = simulation({
@@ -226,14 +226,14 @@ describe("paxos: what it promises", () => {
   }
   const undecided = (seeds: number): number[] => range(1, seeds).filter((seed) => !decides(seed));
 
-  it("FLP: with a random back-off every seed decides", () => {
+  it("FLP: decides with a random back-off, for every seed", () => {
     expect(undecided(200)).toEqual([]);
   });
-  it("FLP: with a random back-off every one of 10,000 seeds decides", { tags: ["long"] }, () => {
+  it("FLP: decides with a random back-off, for each of 10,000 seeds", { tags: ["long"] }, () => {
     expect(undecided(10_000)).toEqual([]);
   });
 
-  it("duelling proposers refuse each other, and a random back-off ends it", () => {
+  it("a random back-off ends a duel of proposers that refuse each other", () => {
     const refusals = range(1, 50).map((seed) => {
       const { sim, decided } = stage(5, [1, 40], seed);
       for (const node of range(0, 4)) sim.command(node, propose(`by ${node}`));
@@ -244,27 +244,24 @@ describe("paxos: what it promises", () => {
     expect(Math.min(...refusals)).toBeGreaterThan(0);
   });
 
-  it.each([2, 3, 4, 5, 7])(
-    "FLP: %i nodes in lockstep, without back-off: nobody ever decides, and with it they do",
-    (nodes) => {
-      const run = (backsOff: boolean) => {
-        const { sim, decided } = stage(nodes, 10, 1, { backsOff });
-        for (const node of range(0, nodes - 1)) sim.command(node, propose(`by ${node}`));
-        sim.run(10_000);
-        return { decided: decided(), round: sim.world.state(0).round };
-      };
-      expect(run(false)).toEqual({ decided: new Set([null]), round: nodes === 2 ? 500 : 501 });
-      expect(run(true).decided).toEqual(new Set([`by ${nodes - 1}`]));
-    },
-  );
+  it.each([2, 3, 4, 5, 7])("FLP: %i nodes in lockstep never decide without back-off, and do with it", (nodes) => {
+    const run = (backsOff: boolean) => {
+      const { sim, decided } = stage(nodes, 10, 1, { backsOff });
+      for (const node of range(0, nodes - 1)) sim.command(node, propose(`by ${node}`));
+      sim.run(10_000);
+      return { decided: decided(), round: sim.world.state(0).round };
+    };
+    expect(run(false)).toEqual({ decided: new Set([null]), round: nodes === 2 ? 500 : 501 });
+    expect(run(true).decided).toEqual(new Set([`by ${nodes - 1}`]));
+  });
 
-  it("late and repeated messages change nothing that counts", () => {
+  it("late and repeated messages have no effect", () => {
     const { sim } = stage(3);
     sim.command(0, propose("x"));
     sim.run();
     const before = JSON.stringify(sim.world.state(0));
     const { receive, timeout, command } = paxos();
-    const silent = { self: 0, peers: [1, 2] } as never; // Whatever it did with it would throw.
+    const silent = { self: 0, peers: [1, 2] } as never; // Any effect would throw.
     const state = sim.world.state(0);
     const ballot = { round: 1, node: 0 };
     receive.learnt(state, 1, { type: "learnt" }, silent);
@@ -278,10 +275,10 @@ describe("paxos: what it promises", () => {
   });
 });
 
-/** Each proposer makes one attempt of its own accord: without this bound rounds would go on for ever. */
+/** Each proposer makes only one attempt by itself. Without this bound, rounds would grow forever. */
 const once: Protocol<Paxos> = { ...paxos(), timeout: { retry: () => undefined, learn: () => undefined } };
 
-/** Every run in which nodes 0 and 2 propose, in round 1 or 2, and not again upon a ballot of their own. */
+/** Explores every run with proposals from nodes 0 and 2, in round 1 or 2. No proposer starts a second ballot. */
 const model = (protocol: Protocol<Paxos>, more: Partial<ExploreOptions<Paxos>>): ExploreOptions<Paxos> => ({
   protocol,
   nodes: [0, 1, 2],
@@ -298,12 +295,12 @@ const exploring = (protocol: Protocol<Paxos>, more: Partial<ExploreOptions<Paxos
 
 const valid: Property<Paxos> = {
   name: "validity",
-  claim: "what is decided was proposed",
+  claim: "every decided value was proposed",
   when: "always",
   holds: ({ alive, state }) => alive.every((node) => [null, "by 0", "by 2"].includes(state(node).decided)),
 };
 
-/** A counterexample in words, a move each. */
+/** Describes a counterexample, one move per line. */
 const deeds = (path: Exploration<Paxos>["path"]): string[] =>
   path.map(({ move }) => {
     const said = move.kind === "receive" ? ` ${move.message.type} from ${move.from}` : "";
@@ -326,15 +323,17 @@ describe("paxos: every run of two proposers", () => {
     expect(exploring(once, { properties, losses: 1 })).toMatchObject({ verdict: "holds", states: 383_376 });
   });
 
-  /** Breadth-first search does not end here: 1,500,000 states come to depth 15. */
-  it("and with all of these in 500,000 states, and in random, PCT and swarm runs", { tags: ["long"] }, () => {
+  /** Breadth-first search does not finish here: 1,500,000 states reach a depth of 15. */
+  it("keeps agreement and validity with all of these in 500,000 states, and in random, PCT and swarm runs", {
+    tags: ["long"],
+  }, () => {
     const faults = { properties, crashes: 1, recoveries: 1, losses: 1 };
     const found = exploring(once, { ...faults, maxStates: 500_000 });
     expect([found.verdict, found.property]).toEqual(["unknown", null]);
     walked(model(once, { ...faults, timers: "free", maxTimeouts: 6 }), "decided", "receive nack", "replay accepted");
   });
 
-  it("decides two values when an acceptor loses its journal: it has forgotten what it promised and accepted", () => {
+  it("decides two values when an acceptor loses its journal, and with it its promise and accepted value", () => {
     const { property, path } = exploring(once, { properties, crashes: 1, recoveries: 1, journal: "lost" });
     expect(property?.name).toBe("agreement");
     expect(deeds(path)).toEqual([
@@ -345,7 +344,7 @@ describe("paxos: every run of two proposers", () => {
       "1 crash",
       "1 start",
       "0 receive promise from 1",
-      "1 receive accept from 0", // It has promised 2 to refuse this.
+      "1 receive accept from 0", // It has promised node 2 to refuse this.
       "0 receive accepted from 1",
       "2 receive promise from 1",
       "1 receive accept from 2",
@@ -354,19 +353,19 @@ describe("paxos: every run of two proposers", () => {
     expect(path.at(-1)?.states.map((state) => state?.decided)).toEqual(["by 0", "by 2", null]);
   });
 
-  it("termination: duelling proposers overtake each other for ever", () => {
+  it("termination: dueling proposers overtake each other forever", () => {
     const duel = { protocol: "paxos", nodes: [0, 1, 2], initiators: [0, 2], property: "termination" } as const;
     const { verdict, property, path, loop } = explore(systemFor({ ...duel, maxInFlight: 4 }));
     expect([verdict, property?.name, loop, path.length]).toEqual(["violated", "termination", 3, 13]);
     const ballots = path.map(({ states }) => (states as Paxos["state"][]).map(({ round }) => round));
-    // Once around and both are in a round more, just where they were.
+    // After one cycle both nodes are in the same situation, but one round later.
     expect([ballots[2], ballots[12]]).toEqual([
       [1, 1, 1],
       [2, 2, 2],
     ]);
     expect(deeds(path.slice(3) as Exploration<Paxos>["path"])).toEqual([
       "0 receive prepare from 2",
-      "1 receive prepare from 2", // 1 promises 2 …
+      "1 receive prepare from 2", // Node 1 promises 2 …
       "2 receive prepare from 0",
       "0 receive nack from 2",
       "0 receive promise from 1",
@@ -374,16 +373,16 @@ describe("paxos: every run of two proposers", () => {
       "2 receive promise from 0",
       "2 receive promise from 1",
       "0 timeout",
-      "1 receive prepare from 0", // … and then 0, which has overtaken 2.
+      "1 receive prepare from 0", // … and then 0, whose prepare overtakes 2's accept.
     ]);
-    // Whoever may run out of patience only when nothing is on its way is not overtaken.
+    // With timeouts only while no message is in flight, no proposer is overtaken.
     expect(reaching(explore(systemFor({ ...duel, timers: "quiet" })), "decided")).toMatchObject({
       verdict: "holds",
       states: 88_628,
     });
   });
 
-  it("FLP: without back-off no timer is needed for it, a loop of eight messages that is fair to everybody", () => {
+  it("FLP: without back-off eight messages repeat forever, with fairness to all nodes and without a timer", () => {
     const duel = { protocol: "paxos", variant: "duelling", nodes: [0, 1, 2], initiators: [0, 1] } as const;
     const found = explore(systemFor({ ...duel, property: "termination", timers: "never", maxInFlight: 5 }));
     expect([found.verdict, found.property?.name, found.loop]).toEqual(["violated", "termination", 4]);
@@ -399,7 +398,7 @@ describe("paxos: every run of two proposers", () => {
     ]);
   });
 
-  it("a lost journal breaks agreement also where states are taken for one: a node that comes back counts from 0", () => {
+  it("finds the violation by a lost journal with merged states too: the restarted node counts from 0", () => {
     const faults = { crashes: 1, recoveries: 1, timers: "never", property: "agreement" } as const;
     const spec = { protocol: "paxos", nodes: [0, 1, 2], initiators: [0, 1], ...faults } as const;
     const { verdict, path } = explore(systemFor({ ...spec, journal: "lost" }));

@@ -1,15 +1,19 @@
 /**
- * Single-decree Paxos: a quorum promises, a quorum accepts, and what a quorum has accepted is decided.
- * Lamport, "The Part-Time Parliament", ACM TOCS 1998; words of "Paxos Made Simple", 2001.
+ * Single-decree Paxos: a quorum promises, a quorum accepts, and a value that a quorum has accepted is decided.
+ * Lamport, "The Part-Time Parliament", ACM TOCS 1998; terms as in "Paxos Made Simple", 2001.
  *
- * Assumes   crash-recovery nodes with a journal; for liveness, a quorum alive, reliable links and luck in back-off.
- * Safety    agreement: no two nodes decide differently. Integrity: a node decides once. Validity: what is decided was proposed.
- * Liveness  termination: in the end a node that has proposed has decided. Randomised back-off ends duels with probability one;
- *           without it nothing can promise that (Fischer, Lynch & Paterson 1985). Of others it is not promised: a node that was cut
- *           off for longer than it is reminded learns when somebody proposes again, itself or another ("Paxos Made Simple", §2.3).
- * Cost      (N − 1)(N + 3) messages for an undisturbed decision: N − 1 prepare, promise and accept each, and N(N − 1)
- *           accepted, since every acceptor tells every learner. 2 round trips until the proposer has decided. Where acceptors
- *           tell the proposer alone: 4(N − 1), and N − 1 decided by which it tells the learners.
+ * Assumes   crash-recovery nodes with a journal; for liveness, a quorum is alive, links are reliable, and back-off lets
+ *           one proposer finish.
+ * Safety    agreement: no two nodes decide differently. Integrity: a node decides at most once. Validity: the decided
+ *           value was proposed.
+ * Liveness  termination: a node that has proposed eventually decides. Randomized back-off ends duels with probability
+ *           one; without randomization, no algorithm can guarantee that (Fischer, Lynch & Paterson 1985). Nodes that
+ *           have not proposed are not covered: a node that misses even the last reminder learns the decision only when
+ *           some node proposes again ("Paxos Made Simple", §2.3).
+ * Cost      (N − 1)(N + 3) messages for an undisturbed decision: N − 1 each of prepare, promise and accept, and
+ *           N(N − 1) accepted, since every acceptor sends to every learner. Two round trips until the proposer has
+ *           decided. If acceptors answer only the proposer: 4(N − 1) messages, plus N − 1 decided messages from the
+ *           proposer to the learners.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
@@ -18,31 +22,40 @@ import { flag, type OptionsOf, option, optionTable, positive } from "../../optio
 import { decisionProperties } from "../parts/decisions.ts";
 import { isQuorum, type Quorums, quorumsProblem, quorumsShape } from "../parts/quorum-systems.ts";
 
-/** The number of a proposal: unique, since the node is part of it and its round only grows. */
+/** A proposal number. It is unique, because it contains the node's id, and the node's round only increases. */
 export interface Ballot {
+  /** The round. It increases with each of the node's ballots. */
   round: number;
+  /** The proposer. Its id breaks ties between equal rounds. */
   node: NodeId;
 }
 
+/** A value that a proposer asks the acceptors to accept. */
 export interface Proposal {
+  /** The number of the proposal. */
   ballot: Ballot;
+  /** The proposed value. */
   value: string;
 }
 
+/** Vocabulary of single-decree Paxos. */
 export type Paxos = {
-  /** Unless the options say otherwise, every node is a proposer, an acceptor and a learner. */
+  /** Unless the options specify otherwise, every node is a proposer, an acceptor and a learner. */
   state: {
     proposer: Proposer;
     /** The highest round that this node knows of. */
     round: number;
     /** The acceptor ignores all ballots below this one. */
     promised: Ballot | null;
-    /** What the acceptor has accepted last. */
+    /** The acceptor's latest accepted proposal. */
     accepted: Proposal | null;
-    /** The learner: what each acceptor has accepted last, as far as it knows. */
+    /** The learner's view. For each acceptor: the latest proposal that it is known to have accepted. */
     learnt: Record<NodeId, Proposal>;
     decided: string | null;
-    /** Of a proposer that has decided: learners that may not know it, and how often they were reminded. */
+    /**
+     * At a proposer that has decided: the learners that may not know the decision, and the number of reminders sent to
+     * them.
+     */
     silent: NodeId[];
     reminders: number;
   };
@@ -52,9 +65,9 @@ export type Paxos = {
     | { type: "accept"; proposal: Proposal }
     | { type: "accepted"; proposal: Proposal }
     | { type: "nack"; ballot: Ballot; promised: Ballot }
-    /** To a learner, or to a node that asks for what is decided already. */
+    /** Sent to a learner, or in answer to a request that arrives after the decision. */
     | { type: "decided"; value: string }
-    /** Of a learner that is told what it knows. */
+    /** Sent by a learner that already knew the decision. */
     | { type: "learnt" };
   timer: "retry" | "learn";
   command: { type: "propose"; value: string };
@@ -65,7 +78,10 @@ export type Paxos = {
     | { type: "decided"; value: string };
 };
 
-/** `value` is the node's own; what it may ask the acceptors to accept is another if one of them has accepted before. */
+/**
+ * The state of the proposer. `value` is its own value. If an acceptor has already accepted a different value, the
+ * proposer may have to propose that value instead.
+ */
 type Proposer =
   | { is: "idle" }
   | { is: "preparing"; value: string; ballot: Ballot; promises: Record<NodeId, Proposal | null> }
@@ -109,32 +125,33 @@ const nodes = nullable(list(natural, 1_000));
 const paxosOptions = optionTable("paxos", {
   patienceMs: positive(
     1_000,
-    "a proposer tries again with a higher ballot after this time without a quorum, up to twice as long",
+    "a proposer without a quorum retries with a higher ballot after a random time between this and twice this",
   ),
-  minBackOffMs: positive(10, "the least random wait of a proposer after a nack"),
+  minBackOffMs: positive(10, "the shortest random time that a proposer waits after a nack"),
   maxBackOffMs: positive(
     200,
-    "the longest random wait of a proposer after a nack, so that duelling proposers miss each other",
+    "the longest random time that a proposer waits after a nack; the wait separates dueling proposers",
   ),
-  backsOff: flag(true, "whether it waits; otherwise two proposers may refuse each other forever"),
+  backsOff: flag(true, "whether a proposer waits after a nack; otherwise two proposers may preempt each other forever"),
   learnMs: positive(
     2_000,
-    "an acceptor proposes an accepted value itself if it has not learned the decision after this time; a proposer that has decided first reminds the others after it",
+    "after this time, an acceptor that has not learned the decision proposes its accepted value, and a proposer that has decided reminds the other nodes",
   ),
-  proposers: option(nodes, null, "the nodes that propose; `null`: all"),
-  acceptors: option(nodes, null, "the nodes that accept; `null`: all"),
-  learners: option(nodes, null, "the nodes that learn; `null`: all"),
+  proposers: option(nodes, null, "the nodes that propose; `null` means all nodes"),
+  acceptors: option(nodes, null, "the nodes that accept; `null` means all nodes"),
+  learners: option(nodes, null, "the nodes that learn; `null` means all nodes"),
   quorums: option<Quorums>(quorumsShape, { type: "majority" }, "the quorums of the acceptors"),
   acceptorsTell: option(
     oneOf("learners", "proposer"),
     "learners",
-    "where acceptors send their votes: to every learner, or to the proposer, which then informs the learners as the distinguished one",
+    "where acceptors send their votes: to every learner, or only to the proposer, which informs the learners (distinguished learner)",
   ),
 });
 
+/** Options for `paxos()`. */
 export type PaxosOptions = OptionsOf<typeof paxosOptions>;
 
-/** Before the first step: every role has its nodes, and any two quorums of the acceptors meet. @throws UsageError */
+/** Checks the options. @throws UsageError if a role has no nodes or two quorums of the acceptors do not intersect */
 function requireRoles(options: PaxosOptions, nodes: readonly NodeId[]): void {
   const members = nodes.toSorted((a, b) => a - b);
   for (const role of ["proposers", "acceptors", "learners"] as const) {
@@ -142,13 +159,16 @@ function requireRoles(options: PaxosOptions, nodes: readonly NodeId[]): void {
     if (named === null) continue;
     const stray = named.find((node) => !members.includes(node));
     if (stray !== undefined || named.length === 0)
-      throw new UsageError("bad-option", unexpected(`paxos.${role}`, `some of the nodes ${members.join(", ")}`, named));
+      throw new UsageError(
+        "bad-option",
+        unexpected(`paxos.${role}`, `one or more of the nodes ${members.join(", ")}`, named),
+      );
   }
   const problem = quorumsProblem(options.quorums, options.acceptors ?? members);
-  if (problem !== null) throw new UsageError("bad-quorum", `expected paxos.quorums to meet: ${problem}`);
+  if (problem !== null) throw new UsageError("bad-quorum", `expected paxos.quorums to intersect: ${problem}`);
 }
 
-// Who proposes, accepts and learns, and whose answers are enough.
+// The nodes that propose, accept and learn, and the quorums of acceptors.
 
 function roles(options: PaxosOptions) {
   const everybody = (ctx: Ctx): NodeId[] => [...ctx.peers, ctx.self].sort((a, b) => a - b);
@@ -172,7 +192,7 @@ const properties: readonly Property<Paxos>[] = [
   ...decisionProperties<Paxos>(),
   {
     name: "termination",
-    claim: "a node that has proposed has decided in the end",
+    claim: "every node that proposes eventually decides",
     when: "leadsTo",
     given: ({ state }, node) => state(node).proposer.is !== "idle",
     holds: ({ state }, node) => state(node).proposer.is === "idle",
@@ -185,12 +205,12 @@ const declarations: Pick<Protocol<Paxos>, "source" | "assumes" | "properties" | 
   properties,
   view: ({ proposer, decided, round }) => ({
     role: decided === null ? (proposer.is === "idle" ? "acceptor" : proposer.is) : "decided",
-    // Its own ballot's round, which others may have passed.
+    // The round of its own ballot, even if other nodes have moved to higher ones.
     term: "ballot" in proposer ? proposer.ballot.round : round,
   }),
 };
 
-/** A learner that stays silent is reminded so often, each time after twice as long. */
+/** The maximum number of reminders to a silent learner. Each wait is twice as long as the previous one. */
 const MAX_REMINDERS = 5;
 
 const fresh = (): State => ({
@@ -204,7 +224,7 @@ const fresh = (): State => ({
   reminders: 0,
 });
 
-/** Of ballots that an acceptor has promised to ignore. */
+/** Returns whether the acceptor has promised to ignore the ballot. */
 const isStale = ({ promised }: State, ballot: Ballot): boolean => promised !== null && isBelow(ballot, promised);
 
 const replay: Protocol<Paxos>["replay"] = {
@@ -222,12 +242,18 @@ const replay: Protocol<Paxos>["replay"] = {
   },
 };
 
-const undisturbed = { when: "one undisturbed proposal", messages: (nodes: number) => (nodes - 1) * (nodes + 3) };
+const undisturbed = { when: "one uncontended proposal", messages: (nodes: number) => (nodes - 1) * (nodes + 3) };
 const tellingTheLearners = {
-  when: "one undisturbed proposal, learners told",
+  when: "one uncontended proposal, learners notified",
   messages: (nodes: number) => 5 * (nodes - 1),
 };
 
+/**
+ * Creates single-decree Paxos. Its `init()` throws UsageError `bad-option` if a role has no nodes or unknown ones, and
+ * `bad-quorum` if two quorums need not intersect.
+ *
+ * @throws UsageError `bad-option` if an option is unknown or out of range.
+ */
 export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
   const options = paxosOptions.settle(given);
   const { patienceMs, minBackOffMs, maxBackOffMs, learnMs } = options;
@@ -235,7 +261,7 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
 
   const { has, isEnough, tell, otherLearners } = roles(options);
 
-  /** Phase 1a. A proposer that is an acceptor promises first, so its journal keeps the ballot from being used again. */
+  /** Performs phase 1a. An acceptor first journals its own promise, so that it never reuses the ballot. */
   function prepare(state: State, value: string, ctx: Ctx): void {
     state.round += 1;
     const ballot = { round: state.round, node: ctx.self };
@@ -246,17 +272,19 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
     notePromise(state, ctx.self, ballot, state.accepted, ctx);
   }
 
-  /** Phase 1b. */
+  /** Performs phase 1b. */
   function promise(state: State, ballot: Ballot, ctx: Ctx): void {
     state.promised = ballot;
     state.round = Math.max(state.round, ballot.round);
     ctx.persist({ type: "promised", ballot });
   }
 
-  /** Phase 2a: with a quorum of promises, ask to accept the value of the highest ballot among them, or else one's own. */
+  /**
+   * Performs phase 2a once a quorum has promised: proposes the value reported with the highest ballot, or else its own.
+   */
   function notePromise(state: State, from: NodeId, ballot: Ballot, accepted: Proposal | null, ctx: Ctx): void {
     const { proposer } = state;
-    if (proposer.is !== "preparing" || !isSame(proposer.ballot, ballot)) return; // Of an earlier attempt, or one too many.
+    if (proposer.is !== "preparing" || !isSame(proposer.ballot, ballot)) return; // Outdated, or no longer needed.
     proposer.promises[from] = accepted;
     if (!isEnough(Object.keys(proposer.promises).map(Number), ctx)) return;
     const highest = Object.values(proposer.promises).reduce(
@@ -269,7 +297,7 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
     if (has("acceptors", ctx.self) && !isStale(state, ballot)) accept(state, proposal, ctx);
   }
 
-  /** Phase 2b: journal, then tell the learners, or the proposer. */
+  /** Performs phase 2b: journals the proposal, then sends it to the learners or the proposer. */
   function accept(state: State, proposal: Proposal, ctx: Ctx): void {
     state.promised = proposal.ballot;
     state.round = Math.max(state.round, proposal.ballot.round);
@@ -286,7 +314,8 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
   function learn(state: State, from: NodeId, proposal: Proposal, ctx: Ctx): void {
     if (state.decided !== null) return heardFrom(state, from, ctx);
     const known = state.learnt[from];
-    if (known !== undefined && isBelow(proposal.ballot, known.ballot)) return; // Late: that acceptor has moved on.
+    // Late: the acceptor has already accepted a higher ballot.
+    if (known !== undefined && isBelow(proposal.ballot, known.ballot)) return;
     state.learnt[from] = proposal;
     const equal = Object.entries(state.learnt).filter(([, { ballot }]) => isSame(ballot, proposal.ballot));
     const acceptors = equal.map(([node]) => Number(node));
@@ -309,14 +338,14 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
     ctx.emit({ type: "decided", value });
   }
 
-  /** It knows what is decided, or is at work on it and will ask. */
+  /** Stops reminding a learner that knows the decision, or that takes part in the protocol and will ask for it. */
   function heardFrom(state: State, from: NodeId, ctx: Ctx): void {
     if (state.silent.length === 0) return;
     state.silent = state.silent.filter((node) => node !== from);
     if (state.silent.length === 0) ctx.cancelTimer("learn");
   }
 
-  /** Answers a request that needs no promise or acceptance: with the decision, or with a nack. Whether it did. */
+  /** Answers with the decision or a nack. @returns false if neither applies and the request can be granted */
   function decline(state: State, from: NodeId, ballot: Ballot, ctx: Ctx): boolean {
     if (state.decided !== null) ctx.send(from, { type: "decided", value: state.decided });
     else if (isStale(state, ballot)) ctx.send(from, { type: "nack", ballot, promised: state.promised as Ballot });
@@ -324,14 +353,14 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
     return true;
   }
 
-  /** What was decided has not come to this acceptor, or not to those learners. */
+  /** Requests a decision that this acceptor has not learned, or reminds learners that have not confirmed it. */
   function askOrRemind(state: State, ctx: Ctx): void {
     if (state.decided === null) {
       if (state.accepted !== null && state.proposer.is === "idle" && has("proposers", ctx.self))
         prepare(state, state.accepted.value, ctx);
       return;
     }
-    if (state.silent.length === 0) return; // All are heard from.
+    if (state.silent.length === 0) return; // All learners have answered.
     for (const node of state.silent) ctx.send(node, { type: "decided", value: state.decided });
     state.reminders += 1;
     if (state.reminders < MAX_REMINDERS) ctx.setTimer("learn", learnMs * 2 ** state.reminders);
@@ -365,15 +394,15 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
       nack(state, _from, { ballot, promised }, ctx) {
         const { proposer } = state;
         state.round = Math.max(state.round, promised.round);
-        if (proposer.is === "idle" || proposer.is === "backing off") return; // Decided, or refused by another already.
-        if (!isSame(proposer.ballot, ballot)) return; // Of an earlier attempt.
+        if (proposer.is === "idle" || proposer.is === "backing off") return; // Decided, or already refused.
+        if (!isSame(proposer.ballot, ballot)) return; // This answers an earlier attempt.
         if (!options.backsOff) return prepare(state, proposer.value, ctx);
         state.proposer = { is: "backing off", value: proposer.value };
         ctx.setTimer("retry", [minBackOffMs, maxBackOffMs]);
       },
       decided(state, from, { value }, ctx) {
         if (state.decided === null) return decide(state, value, ctx);
-        ctx.send(from, { type: "learnt" }); // It was told already.
+        ctx.send(from, { type: "learnt" }); // This learner already knew the decision.
       },
       learnt: (state, from, _message, ctx) => heardFrom(state, from, ctx),
     },
@@ -385,7 +414,7 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
     },
     command: {
       propose(state, { value }, ctx) {
-        if (state.decided !== null || state.proposer.is !== "idle") return; // Too late, or its first proposal stands.
+        if (state.decided !== null || state.proposer.is !== "idle") return; // Too late, or a proposal is pending.
         if (has("proposers", ctx.self)) prepare(state, value, ctx);
       },
     },

@@ -16,12 +16,12 @@ function stage(nodes: number, options: Partial<PaxosOptions> = {}) {
 }
 
 describe("paxos: roles and quorums", () => {
-  it("roles apart: two proposers, three acceptors, two learners", () => {
+  it("decides with separate roles: two proposers, three acceptors, two learners", () => {
     const roles = { proposers: [0, 1], acceptors: [2, 3, 4], learners: [5, 6] };
     for (const acceptorsTell of ["learners", "proposer"] as const) {
       const { sim } = stage(7, { ...roles, acceptorsTell });
       sim.command(0, propose("x"));
-      sim.command(6, propose("z")); // It is no proposer.
+      sim.command(6, propose("z")); // Node 6 is not a proposer.
       sim.run();
       const knowing = range(0, 6).filter((node) => sim.world.state(node).decided === "x");
       expect(knowing).toEqual([0, 5, 6]);
@@ -46,7 +46,7 @@ describe("paxos: roles and quorums", () => {
       [0, 1],
       [0, 2],
     ],
-  ])("%s: decides with those alive that are a quorum, not with others", (_, quorums, some, others) => {
+  ])("%s: decides when the live nodes are a quorum, and not otherwise", (_, quorums, some, others) => {
     const nodes = quorums.type === "majority" || quorums.type === "weighted" ? 5 : quorums.type === "grid" ? 6 : 4;
     for (const alive of [some, others]) {
       const { sim, decided } = stage(nodes, { quorums });
@@ -60,7 +60,7 @@ describe("paxos: roles and quorums", () => {
     for (const node of range(1, nodes - 1)) sim.crash(node);
     sim.command(0, propose("x"));
     sim.run(5_000);
-    expect(decided()).toEqual(new Set([null])); // One node is no quorum.
+    expect(decided()).toEqual(new Set([null])); // One node is not a quorum.
   });
 
   it.each<[Partial<PaxosOptions>, string]>([
@@ -74,23 +74,23 @@ describe("paxos: roles and quorums", () => {
           ],
         },
       },
-      "expected paxos.quorums to meet: {0, 1} and {2, 3} have no node in common",
+      "expected paxos.quorums to intersect: {0, 1} and {2, 3} have no node in common",
     ],
     [
       { quorums: { type: "weighted", weights: {}, threshold: 2 } },
-      "expected paxos.quorums to meet: the threshold 2 is not more than half of 4",
+      "expected paxos.quorums to intersect: expected the threshold to be more than half of 4, got 2",
     ],
     [
       { quorums: { type: "grid", columns: 3 } },
-      "expected paxos.quorums to meet: all of 0, 1, 2, 3 together are no quorum",
+      "expected paxos.quorums to intersect: all nodes together (0, 1, 2, 3) do not form a quorum",
     ],
-    [{ acceptors: [] }, "expected paxos.acceptors to be some of the nodes 0, 1, 2, 3, got []"],
-    [{ learners: [7] }, "expected paxos.learners to be some of the nodes 0, 1, 2, 3, got [7]"],
-  ])("before the run it refuses %j", (options, sentence) => {
+    [{ acceptors: [] }, "expected paxos.acceptors to be one or more of the nodes 0, 1, 2, 3, got []"],
+    [{ learners: [7] }, "expected paxos.learners to be one or more of the nodes 0, 1, 2, 3, got [7]"],
+  ])("rejects %j before the run", (options, sentence) => {
     expect(() => stage(4, options)).toThrow(sentence);
   });
 
-  it("quorums that do not meet decide two values: what the check before the run is for", () => {
+  it("quorums that do not intersect decide two values, which the check before the run prevents", () => {
     const unchecked = { ...paxos(), init: paxos().init };
     const quorums: Quorums = {
       type: "sets",
@@ -113,8 +113,8 @@ describe("paxos: roles and quorums", () => {
   });
 });
 
-describe("paxos: learning by everybody", () => {
-  it("who was cut off all the time is reminded; who never answers, five times", () => {
+describe("paxos: learning at all nodes", () => {
+  it("reminds a learner that was cut off, at most five times if it never answers", () => {
     const { sim, decided } = stage(5);
     for (const node of [0, 1, 2, 3]) sim.cut(node, 4);
     sim.command(0, propose("x"));
@@ -130,11 +130,11 @@ describe("paxos: learning by everybody", () => {
     expect(alone.sim.messages.byType.decided).toBe(5);
   });
 
-  it("an acceptor that has accepted and hears no decision proposes the value itself", () => {
+  it("an acceptor that has accepted a value and learns no decision proposes the value itself", () => {
     const { sim, decided } = stage(3, { acceptorsTell: "proposer" });
     sim.command(0, propose("x"));
     sim.run(35);
-    sim.crash(0); // Before it has told the learners.
+    sim.crash(0); // It crashes before it sends to the learners.
     sim.run();
     expect(decided()).toEqual(new Set(["x"]));
     sim.start(0);
@@ -142,7 +142,7 @@ describe("paxos: learning by everybody", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("what is decided is journalled: a node decides once in all its lives", () => {
+  it("journals its decision, so that a node decides once even after restarts", () => {
     const { sim, decided } = stage(3);
     sim.command(0, propose("x"));
     sim.run();
@@ -151,10 +151,10 @@ describe("paxos: learning by everybody", () => {
     expect(decided()).toEqual(new Set(["x"]));
     sim.command(1, propose("y"));
     sim.run();
-    expect([sim.events(1).length, sim.verdict()]).toEqual([0, []]); // Not again.
+    expect([sim.events(1).length, sim.verdict()]).toEqual([0, []]); // It does not decide again.
   });
 
-  it("a ballot is never used again, however often its node crashes", () => {
+  it("never reuses a ballot, no matter how often its node crashes", () => {
     const { sim } = stage(3);
     const seen: string[] = [];
     for (const node of [1, 2]) sim.crash(node);

@@ -1,4 +1,4 @@
-/** Each certificate of PBFT, and every way in which it can fall short: a replica accepts none of those. */
+/** Checks all defects of PBFT certificates: replicas accept only complete ones. */
 import { describe, expect, it } from "vitest";
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { idealSignatures, type Signed, sign } from "../../../core/signatures.ts";
@@ -60,7 +60,7 @@ const prepare = (by: NodeId, more: Partial<Assignment> = {}) => sign(signer(by),
 const commit = (by: NodeId, more: Partial<Assignment> = {}) => sign(signer(by), commitShape, assignment(more));
 const checkpoint = (by: NodeId, more: Partial<Checkpoint> = {}) =>
   sign(signer(by), checkpointShape, { sequence: 16, digest: DIGEST, ...more });
-/** What node 3 signs, in the name of another. */
+/** Returns a value that node 3 signs in the name of a different node. */
 const inTheNameOf = <T>(by: NodeId, signed: Signed<T>): Signed<T> => ({ ...signed, by });
 
 const prepared = (more: Partial<Certificate> = {}): Certificate => ({
@@ -72,7 +72,7 @@ const prepared = (more: Partial<Certificate> = {}): Certificate => ({
 describe("pbft: a prepared certificate is the pre-prepare of the primary and prepares of 2f backups", () => {
   const state = pbft().init(3, [0, 1, 2]);
 
-  it("accepts that", () => {
+  it("is accepted if complete", () => {
     expect(isPreparedBy(state, prepared(), ctx)).toBe(true);
   });
 
@@ -94,11 +94,11 @@ describe("pbft: a prepared certificate is the pre-prepare of the primary and pre
   });
 });
 
-describe("pbft: a stable checkpoint is what 2f + 1 replicas have signed", () => {
+describe("pbft: a stable checkpoint is signed by 2f + 1 replicas", () => {
   const state = pbft().init(3, [0, 1, 2]);
   const proof = [checkpoint(0), checkpoint(1), checkpoint(2)];
 
-  it("accepts that, and nothing for the state in which all begin", () => {
+  it("is accepted if complete; the initial state needs no proof", () => {
     expect(isProof(state, 16, proof, ctx)).toBe(true);
     expect(isProof(state, 0, [], ctx)).toBe(true);
   });
@@ -112,7 +112,7 @@ describe("pbft: a stable checkpoint is what 2f + 1 replicas have signed", () => 
     ["another sequence number than is claimed", 32, proof],
     ["a signature of another", 16, [checkpoint(0), checkpoint(1), inTheNameOf(2, checkpoint(3))]],
     ["a node that is not a replica", 16, [checkpoint(0), checkpoint(1), checkpoint(7)]],
-    ["checkpoints for the state in which all begin", 0, proof],
+    ["checkpoints for the initial state", 0, proof],
   ])("rejects one of %s", (_what, sequence, all) => {
     expect(isProof(state, sequence, all, ctx)).toBe(false);
   });
@@ -123,7 +123,7 @@ describe("pbft: a stable checkpoint is what 2f + 1 replicas have signed", () => 
     ["one replica, three times", [checkpoint(1), checkpoint(1), checkpoint(1)], 0],
     ["different digests", [checkpoint(0), checkpoint(1), checkpoint(2, { digest: NOTHING })], 0],
     ["a signature of another", [checkpoint(0), checkpoint(1), inTheNameOf(2, checkpoint(3))], 0],
-  ])("checkpoints of %s set the goal of a replica that is behind to %j", (_what, all, goal) => {
+  ])("checkpoints of %s set the goal of a lagging replica to %j", (_what, all, goal) => {
     const replica = receiving();
     for (const each of all) replica.receive(each.by, { type: "checkpoint", checkpoint: each });
     expect(replica.state.goal?.sequence ?? 0).toBe(goal);
@@ -188,7 +188,7 @@ describe("pbft: a batch is committed by 2f + 1 replicas, and prepared by the pri
 const viewChange = (by: NodeId, more: Partial<ViewChange> = {}) =>
   sign(signer(by), viewChangeShape, { view: 1, stable: 0, proof: [], prepared: [], ...more });
 
-describe("pbft: a view change claims only what it has certificates for", () => {
+describe("pbft: a view change contains a certificate for each claim", () => {
   it.each<[boolean, string, Signed<ViewChange>]>([
     [true, "of a prepared batch", viewChange(2, { prepared: [prepared()] })],
     [true, "of nothing", viewChange(2)],
@@ -231,9 +231,9 @@ describe("pbft: a new view follows from 2f + 1 view changes", () => {
   const carried = prePrepare(1, { view: 1 });
 
   it.each<[boolean, string, Signed<ViewChange>[], Signed<Assignment>[]]>([
-    [true, "with what is prepared", all, [carried]],
-    [true, "with nothing where nothing is prepared", [viewChange(0), viewChange(1), viewChange(2)], []],
-    [false, "without what is prepared", all, []],
+    [true, "with the prepared batches", all, [carried]],
+    [true, "without batches if none is prepared", [viewChange(0), viewChange(1), viewChange(2)], []],
+    [false, "without the prepared batches", all, []],
     [false, "with nothing in its place", all, [prePrepare(1, { view: 1, digest: NOTHING })]],
     [false, "with an assignment more", all, [carried, prePrepare(1, { view: 1, sequence: 2, digest: NOTHING })]],
     [false, "with the assignment of another view", all, [prePrepare(1)]],
@@ -281,7 +281,7 @@ describe("pbft: a new view follows from 2f + 1 view changes", () => {
   });
 });
 
-describe("pbft: a client that is apart believes f + 1 equal replies", () => {
+describe("pbft: a client on another node accepts f + 1 equal replies", () => {
   const reply = (by: NodeId, more: Partial<Reply> = {}) =>
     sign(signer(by), replyShape, { view: 0, client: 4, sequence: 1, result: "1", index: 1, ...more });
 

@@ -1,4 +1,7 @@
-/** What is signed, under which name, and what a set of signed values proves. All that is signed is the canonical text of a shape (§4.6: equal values, equal bytes). */
+/**
+ * The shapes of signed values, and the certificates that consist of them. A signature covers the canonical text of a
+ * value, because equal values must have equal bytes (§4.6).
+ */
 import { entriesIn, nodesIn, type PerNode } from "../../../core/per-node.ts";
 import { canonical } from "../../../core/plain.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -55,25 +58,29 @@ export const viewChangeShape = signed(
   }),
 );
 
-/** Of a batch. The null request of a new view (§4.4) is the batch without requests. */
+/** Returns the digest of a batch. The null request of a new view (§4.4) is the empty batch. */
 export const digestOf = (requests: readonly Signed<Request>[]): string => digest(canonical(requests));
+/** The digest of the empty batch. */
 export const NOTHING = digestOf([]);
 
-/** Of a state: with the snapshot goes what has been executed of each client, so nothing is executed again. */
+/**
+ * Returns the digest of a state. It covers each client's last executed command, so that no command is executed twice.
+ */
 export const digestOfState = (executed: Readonly<PerNode<number>>, text: string): string =>
   digest(canonical([executed, text]));
 
-/** Signed by a replica, and unchanged. */
+/** Returns whether the signer is a replica and the signature is valid. */
 export const isOfReplica = <T>(state: State, shape: Shape<Signed<T>>, value: Signed<T>, ctx: Ctx): boolean =>
   isReplica(state, value.by) && isGenuine(ctx, shape, value);
 
-/** From clients that are known by their keys: the nodes of the cluster. */
+/** Returns whether a client has signed the request. Clients are nodes of the cluster with known keys. */
 export const isOfClient = (request: Signed<Request>, ctx: Ctx): boolean =>
   (request.by === ctx.self || ctx.peers.includes(request.by)) && isGenuine(ctx, requestShape, request);
 
+/** Returns whether no node occurs twice. */
 export const areDistinct = (nodes: readonly NodeId[]): boolean => new Set(nodes).size === nodes.length;
 
-/** 2f + 1 replicas vouch for the checkpoint; none is needed for the empty state that all begin with. */
+/** Returns whether 2f + 1 replicas have signed the checkpoint. The initial state needs no proof. */
 export function isProof(state: State, sequence: number, proof: readonly Signed<Checkpoint>[], ctx: Ctx): boolean {
   if (sequence === 0) return proof.length === 0;
   const wanted = proof[0]?.value.digest;
@@ -85,7 +92,10 @@ export function isProof(state: State, sequence: number, proof: readonly Signed<C
   );
 }
 
-/** prepared(m, v, n): the pre-prepare of that view's primary, and prepares of 2f backups for the same view, number and digest (§4.2). */
+/**
+ * Returns whether the certificate proves prepared(m, v, n) from §4.2: a pre-prepare from the view's primary, and
+ * prepares from 2f backups for the same view, number and digest.
+ */
 export function isPreparedBy(state: State, { prePrepare, prepares }: Certificate, ctx: Ctx): boolean {
   const { by, value } = prePrepare;
   const slot = state.slots[value.sequence];
@@ -101,20 +111,27 @@ export function isPreparedBy(state: State, { prePrepare, prepares }: Certificate
   );
 }
 
-/** This replica has verified that very signature: a view change tells of a window full of them, and a new view of 2f + 1 such. */
+/**
+ * Returns whether this replica has already verified this signature. A view change contains up to one per sequence
+ * number in the window, and a new view contains 2f + 1 view changes.
+ */
 function isHeld(known: Signed<Assignment> | null | undefined, signed: Signed<Assignment>): boolean {
   return known?.by === signed.by && known.signature === signed.signature && isSame(known.value, signed.value);
 }
 
-// The log of a replica: what it knows of each sequence number between its watermarks, and the journal of that.
+// A replica's log: its slots between the watermarks, and their journal.
 
-/** Of each sequence number, the batches of so many views are kept. */
+/** The maximum number of batches from different views to keep per sequence number. */
 const MAX_BATCHES = 4;
 
-/** Between the watermarks (§4.2): above the stable checkpoint, and not further than the window. */
+/**
+ * Returns whether a sequence number is between the watermarks (§4.2): above the stable checkpoint and within the
+ * window.
+ */
 export const isInWindow = ({ stable }: State, sequence: number, { window }: PbftOptions): boolean =>
   sequence > stable.sequence && sequence <= stable.sequence + window;
 
+/** Returns the slot for a sequence number, creating it if necessary. */
 export function slotAt(state: State, sequence: number): Slot {
   state.slots[sequence] ??= {
     prePrepare: null,
@@ -127,41 +144,43 @@ export function slotAt(state: State, sequence: number): Slot {
   return state.slots[sequence];
 }
 
-/** Ascending. */
+/** Returns the slots, in ascending order of sequence number. */
 export const slotsOf = ({ slots }: State): [sequence: number, slot: Slot][] => entriesIn(slots);
 
+/** Returns the batch with this digest, if this replica has it. */
 export const batchOf = ({ batches }: Slot, digest: string): Batch | undefined =>
   batches.find((batch) => batch.digest === digest);
 
-/** What a certificate, a pre-prepare or commits name has to stay. */
+/** Returns whether a batch must be kept because a certificate, a pre-prepare or commits refer to it. */
 const isNamed = ({ prePrepare, prepared, committed }: Slot, digest: string): boolean =>
   [prePrepare?.value.digest, prepared?.prePrepare.value.digest, committed].includes(digest);
 
+/** Stores a batch, unless the slot already has it. */
 export function keepBatch(slot: Slot, digest: string, requests: Signed<Request>[]): void {
   if (batchOf(slot, digest) !== undefined) return;
   slot.batches.push({ digest, requests });
   while (slot.batches.length > MAX_BATCHES) {
     const at = slot.batches.findIndex((batch) => !isNamed(slot, batch.digest));
-    if (at === -1) break; // No more than three are named.
+    if (at === -1) break; // Never happens: at most three are in use.
     slot.batches.splice(at, 1);
   }
 }
 
-/** The digests that are agreed upon, or may be, of which the batch is not here. */
+/** Returns the digests of missing batches that the replicas have agreed on or may agree on. */
 export const wantedOf = (slot: Slot): string[] =>
   [slot.prePrepare?.value.digest, slot.committed].filter(
     (digest): digest is string => typeof digest === "string" && batchOf(slot, digest) === undefined,
   );
 
-/** Sent again: its signature need not be verified again. */
+/** Returns whether the replica already has this vote, so that its signature need not be verified again. */
 export const isHad = (votes: PerNode<Signed<Assignment>> | undefined, { by, value }: Signed<Assignment>): boolean => {
   const known = votes?.[by];
   return known !== undefined && isSame(known.value, value);
 };
 
 /**
- * The latest that a replica has signed. Two for one view that differ show that it lies.
- * @returns whether it is kept.
+ * Stores a replica's latest vote. Two different votes in one view expose the replica as Byzantine.
+ * @returns whether the vote was stored
  */
 export function keep(state: State, votes: PerNode<Signed<Assignment>>, vote: Signed<Assignment>, ctx: Ctx): boolean {
   const known = votes[vote.by];
@@ -174,21 +193,21 @@ export function keep(state: State, votes: PerNode<Signed<Assignment>>, vote: Sig
   return true;
 }
 
-/** Said once of each, however often it lies. */
+/** Reports a Byzantine replica once. */
 export function expose(state: State, { by: liar, value }: Signed<Assignment>, ctx: Ctx): void {
   if (state.exposed.includes(liar)) return;
   include(state.exposed, liar);
   ctx.emit({ type: "exposed", liar, view: value.view, sequence: value.sequence });
 }
 
-/** Who has signed this assignment, ascending. */
+/** Returns the replicas that have signed this assignment, in ascending order. */
 export const signersOf = (votes: PerNode<Signed<Assignment>>, { view, digest }: Assignment): NodeId[] =>
   nodesIn(votes).filter((node) => {
     const value = votes[node]?.value;
     return value?.view === view && value.digest === digest;
   });
 
-/** All that a replica has to know after a crash takes the place of all that it has journalled. */
+/** Replaces the whole journal with everything that a replica needs after a crash. */
 export function journal(state: State, ctx: Ctx): void {
   const { view, isChanging, stable, newView } = state;
   const { sequence, digest, executed, proof, text } = stable;
@@ -210,21 +229,22 @@ export function journal(state: State, ctx: Ctx): void {
   ctx.compact(records);
 }
 
-// Which timers run: for a request that is to be executed in time (§4.4), and for what this replica has to be sent again.
+// Timers for requests that must be executed in time (§4.4), and for messages that must be resent.
 
-/** Doubled each time that it was too short, up to the most. */
+/** Returns the timeout, doubled for each time that it was too short, up to `maxViewChangeMs`. */
 export const lengthened = (ms: number, times: number, { maxViewChangeMs }: PbftOptions): number =>
   Math.max(ms, Math.min(ms * 2 ** Math.min(times, 30), maxViewChangeMs));
 
-/** What has gone well shortens it again, slowly: so it comes to suit the load, and stays so while that lasts. */
+/** Returns the number of doublings after a success. It decreases slowly, so that the timeout adapts to the load. */
 export const eased = (times: number): number => Math.max(0, times - 1 / 8);
 
+/** Returns how long a backup waits before it gives up the view. */
 export const timeOutMs = (state: State, options: PbftOptions): number =>
   lengthened(options.viewChangeMs, state.failures, options);
 
 /**
- * At a backup the timer runs for one request, and when that is executed, for the oldest that is not: so a primary cannot serve
- * some clients to keep others waiting.
+ * Runs a backup's timer for one request and, once that request has been executed, for the oldest pending one. So a
+ * primary cannot serve some clients and ignore others.
  */
 export function watchPending(state: State, options: PbftOptions, ctx: Ctx): void {
   if (state.isChanging) return;
@@ -243,9 +263,13 @@ export function watchPending(state: State, options: PbftOptions, ctx: Ctx): void
   ctx.setTimer("viewChange", timeOutMs(state, options));
 }
 
+/** Returns whether this is the last view that the options allow. */
 export const isLast = ({ view }: State, { lastView }: PbftOptions): boolean => lastView > 0 && view >= lastView;
 
-/** What is missing may only be late: the timer is left alone while batches are executed. */
+/**
+ * Starts the status timer if this replica is waiting. Missing messages may just be late, so replicas request them only
+ * if nothing has been executed by the time the timer expires.
+ */
 export function watchProgress(state: State, options: PbftOptions, ctx: Ctx): void {
   const { statusMs } = options;
   if (statusMs === 0 || state.watched !== null || !isWaiting(state)) return;
@@ -253,7 +277,10 @@ export function watchProgress(state: State, options: PbftOptions, ctx: Ctx): voi
   ctx.setTimer("status", lengthened(statusMs, state.failures, options));
 }
 
-/** For a new view, a batch that others know of, a state to catch up with. What one replica alone speaks of is nothing to wait for. */
+/**
+ * Returns whether this replica is waiting for a new view, for a batch that others know of, or for a state to catch up
+ * with. A claim by a single replica is not enough.
+ */
 export const isWaiting = (state: State): boolean =>
   state.isChanging ||
   state.goal !== null ||

@@ -1,7 +1,7 @@
 /**
- * Four PBFT replicas, of which one lies: every lie within bounds that reach a view change which carries a prepared certificate
- * over, and the decision in the new view. One client, one request. Deliveries follow one order but for `delays`; beyond these
- * bounds there are random, PCT and swarm runs.
+ * Explores four PBFT replicas, one of them Byzantine: every Byzantine message within bounds that reach a view change
+ * with a prepared certificate, and the decision in the new view. There is one client with one request. Deliveries
+ * follow one order except for `delays`. Random, PCT and swarm runs go beyond these bounds.
  */
 import { describe, expect, it } from "vitest";
 import { forger, forgeries } from "../../../../test/protocols/pbft-forger.ts";
@@ -23,12 +23,12 @@ type Liars = Readonly<Record<NodeId, ByzantineBehaviour>>;
 
 const use: Replica["command"] = { type: "client", body: { type: "use", commands: 1 } };
 
-/** What a search has come to beside its verdict: of correct replicas alone. */
+/** The milestones that a search must reach in addition to its verdict, judged by correct replicas only. */
 const milestones: readonly Property<Replica>[] = [
   reached("equivocation", (states) =>
     states.some((a) => states.some((b) => assignedIn(a) !== null && assignedIn(b) !== null && !isOneBatch(a, b))),
   ),
-  reached("the liar is named", (states) => states.some(({ exposed }) => exposed.length > 0)),
+  reached("the Byzantine replica is exposed", (states) => states.some(({ exposed }) => exposed.length > 0)),
   reached("a certificate is carried over", (states) => states.some(carries)),
   reached("decided in the new view", (states) => states.some((state) => carries(state) && state.executed === 1)),
   reached(
@@ -54,7 +54,10 @@ const isOneBatch = (a: Pbft["state"], b: Pbft["state"]): boolean =>
 const carries = ({ isChanging, newView }: Pbft["state"]): boolean =>
   !isChanging && newView !== null && newView.prePrepares.some(({ value }) => value.digest !== NOTHING);
 
-/** Says to each receiver what its algorithm says, or the same of the batch without requests. What is in `kept` it does not say. */
+/**
+ * Sends each receiver either the correct message, or the same message for the empty batch. It never sends messages of
+ * the types in `kept`.
+ */
 function twoFaced(liar: NodeId, lies: readonly Message["type"][], kept: readonly Message["type"][] = []) {
   const signer = { self: liar, signatures: idealSignatures(liar) };
   const other = ({ value }: Signed<Assignment>): Assignment => ({ ...value, digest: NOTHING });
@@ -87,7 +90,7 @@ function twoFaced(liar: NodeId, lies: readonly Message["type"][], kept: readonly
 
 type Model = ExploreOptions<Replica>;
 
-/** One view change at most; the client is that of replica `client`. */
+/** Allows at most one view change. The client is on replica `client`. */
 function model(liars: Liars, more: Partial<Model>, log: Partial<PbftOptions> = {}, client = 1): Model {
   const options = { lastView: 1, statusMs: 0, retransmitMs: 1, ...log };
   const made = replicated<Pbft, Partial<PbftOptions>>(pbft, { log: options, client: { retryMs: 0 } });
@@ -104,7 +107,10 @@ function model(liars: Liars, more: Partial<Model>, log: Partial<PbftOptions> = {
   };
 }
 
-/** A milestone that is not reached ends a search with its name: then it was complete, and nothing else was violated. */
+/**
+ * Expects a complete search without violations that reaches these milestones. An unreached milestone ends a search
+ * under its own name.
+ */
 function expectSafe(found: Exploration<Replica>, states: number, ...names: readonly string[]): void {
   const witnessed = found.witnesses.map(({ property }) => property.name);
   console.log(`${found.states} states, ${found.transitions} transitions; reached: ${witnessed.join(", ")}`);
@@ -115,26 +121,26 @@ function expectSafe(found: Exploration<Replica>, states: number, ...names: reado
 
 const CARRIED = ["a certificate is carried over", "decided in the new view"] as const;
 
-describe("pbft: four replicas, of which one lies: every lie within bounds", () => {
-  it("the primary equivocates and keeps its commits to itself", () => {
+describe("pbft: one Byzantine replica of four: every message within bounds", () => {
+  it("the primary equivocates and withholds its commits", () => {
     const found = explore(model({ 0: twoFaced(0, ["prePrepare"], ["commit"]) }, { delays: 0 }));
     expectSafe(found, 831, "equivocation", ...CARRIED);
   });
 
-  it("the primary lies once, in any way", () => {
+  it("the primary sends one wrong message of any kind", () => {
     const found = explore(model({ 0: { lies: 1 } }, { delays: 0 }));
-    expectSafe(found, 1_230, "the liar is named");
+    expectSafe(found, 1_230, "the Byzantine replica is exposed");
     reaching(found, "receive viewChange", "receive newView", "decided");
   });
 });
 
-describe("pbft: four replicas, of which one forges what proves a view change: every forgery within bounds", () => {
+describe("pbft: one replica of four forges the proof of a view change: every forgery within bounds", () => {
   const early = { delays: 0, timers: "free", maxTimeouts: 2 } as const;
   const forging = (liar: NodeId, name: string) =>
     explore(model({ [liar]: forger(liar, [name]) }, early, { retransmitMs: 0 }, 2));
   const both = [...CARRIED, "decided in both views"];
 
-  const [shortest, ...others] = ["a new view without what is prepared", ...Object.keys(forgeries(1))] as const;
+  const [shortest, ...others] = ["a new view without prepared batches", ...Object.keys(forgeries(1))] as const;
   const states = (name: string): number => (name.startsWith("a new view") ? 9_397 : 6_928);
 
   it.each([shortest, "a certificate of 2f"])("the next primary sends %s", (name) => {
@@ -154,29 +160,29 @@ describe("pbft: four replicas, of which one forges what proves a view change: ev
   );
 });
 
-describe("pbft: four replicas, of which one lies: at length", { tags: ["long"] }, () => {
+describe("pbft: one Byzantine replica of four: long searches", { tags: ["long"] }, () => {
   it("the primary equivocates with pre-prepares and commits", () => {
     const found = explore(model({ 0: twoFaced(0, ["prePrepare", "commit"]) }, { delays: 0 }));
     expectSafe(found, 6_565, "equivocation", ...CARRIED);
   });
 
-  it("the same with a delay, the commits kept back", () => {
+  it("the same with a delay and withheld commits", () => {
     const found = explore(model({ 0: twoFaced(0, ["prePrepare"], ["commit"]) }, { delays: 1 }));
     expectSafe(found, 10_981, "equivocation", ...CARRIED, "decided in both views");
   });
 
-  it("the same, and two timers run out at any time", () => {
+  it("the same, and two timers expire at any time", () => {
     const more = { delays: 0, timers: "free", maxTimeouts: 2 } as const;
     const found = explore(model({ 0: twoFaced(0, ["prePrepare"], ["commit"]) }, more, { retransmitMs: 0 }));
     expectSafe(found, 10_521, "equivocation", ...CARRIED, "decided in both views");
   });
 
-  it("the primary lies twice, in any way", () => {
+  it("the primary sends two wrong messages of any kind", () => {
     const found = explore(model({ 0: { lies: 2 } }, { delays: 0 }));
-    expectSafe(found, 44_786, "the liar is named", ...CARRIED);
+    expectSafe(found, 44_786, "the Byzantine replica is exposed", ...CARRIED);
   });
 
-  it("the next primary lies, and two timers run out at any time", () => {
+  it("the next primary is Byzantine, and two timers expire at any time", () => {
     const more = { delays: 0, timers: "free", maxTimeouts: 2 } as const;
     const lying = twoFaced(1, ["viewChange", "commit"], ["newView"]);
     const found = explore(model({ 1: lying }, more, { retransmitMs: 0 }, 2));
@@ -184,7 +190,7 @@ describe("pbft: four replicas, of which one lies: at length", { tags: ["long"] }
   });
 });
 
-describe("pbft: four replicas, of which one lies: random runs", () => {
+describe("pbft: one Byzantine replica of four: random runs", () => {
   const lies = ["prePrepare", "prepare", "commit", "viewChange"] as const;
   const runs = (liar: NodeId, how: ByzantineBehaviour, strategy: "random" | "pct" | "swarm", count: number) =>
     walk<Replica>({
@@ -195,19 +201,23 @@ describe("pbft: four replicas, of which one lies: random runs", () => {
       runs: count,
     });
 
-  it.each(["random", "pct", "swarm"] as const)("%s: nothing is violated", (strategy) => {
+  it.each(["random", "pct", "swarm"] as const)("%s: no property is violated", (strategy) => {
     expect(reaching(runs(0, twoFaced(0, lies), strategy, 4), "receive viewChange").property).toBeNull();
   });
 
-  it.each(["random", "pct", "swarm"] as const)("%s, many: nor in a new view", { tags: ["long"] }, (strategy) => {
-    const found = runs(0, twoFaced(0, lies), strategy, 12);
-    expect(reaching(found, "receive viewChange", "receive newView", "decided").property).toBeNull();
-    expect(runs(1, twoFaced(1, lies), strategy, 6).property).toBeNull();
-  });
+  it.each(["random", "pct", "swarm"] as const)(
+    "%s, many: no property is violated, in new views too",
+    { tags: ["long"] },
+    (strategy) => {
+      const found = runs(0, twoFaced(0, lies), strategy, 12);
+      expect(reaching(found, "receive viewChange", "receive newView", "decided").property).toBeNull();
+      expect(runs(1, twoFaced(1, lies), strategy, 6).property).toBeNull();
+    },
+  );
 });
 
-describe("pbft: what breaks where an assumption is dropped", () => {
-  it("two of four lie: two batches are prepared for one number", () => {
+describe("pbft: violations without an assumption", () => {
+  it("two Byzantine replicas of four: two batches are prepared for one number", () => {
     const lies = ["prePrepare", "prepare", "commit"] as const;
     const found = explore(model({ 0: twoFaced(0, lies), 3: twoFaced(3, lies) }, { delays: 2 }));
     expect([found.verdict, found.property?.name]).toEqual(["violated", "prepared certificates"]);
@@ -220,23 +230,23 @@ describe("pbft: liveness", () => {
     return { ...asked, properties: asked.protocol.properties.filter(({ name }) => name === "termination") };
   };
 
-  it("the primary says nothing: under fairness what is asked for is executed, in the next view", () => {
+  it("with a silent primary, fairness implies that a request is executed in the next view", () => {
     const found = reaching(explore(mute([0])), "receive newView", "decided");
     expect([found.verdict, found.states]).toEqual(["holds", 6_235]);
   });
 
-  it("the same where each link keeps its own order only", { tags: ["long"] }, () => {
+  it("the same with links that are only FIFO", { tags: ["long"] }, () => {
     const found = reaching(explore(mute([0], { network: "fifo" })), "receive newView", "decided");
     expect([found.verdict, found.states]).toEqual(["holds", 32_479]);
   });
 
-  it("two of four say nothing: a run in which nothing is ever executed", () => {
+  it("with two silent replicas of four there is a run without any execution", () => {
     const found = explore(mute([0, 3]));
     expect([found.verdict, found.property?.name]).toEqual(["violated", "termination"]);
     expect(found.loop).not.toBeNull();
   });
 
-  /** Three message delays from the primary on are longer than the first time-outs. */
+  /** Three message delays take longer than the first timeouts. */
   function views(maxViewChangeMs: number): { view: number; executed: number } {
     const log = { viewChangeMs: 300, maxViewChangeMs, retransmitMs: 300 };
     const made = replicated<Pbft, Partial<PbftOptions>>(pbft, { log, client: { retryMs: 2_000 } });
@@ -248,7 +258,7 @@ describe("pbft: liveness", () => {
     return { view, executed };
   }
 
-  it("time-outs that double are longer than the delays in the end; those that stay come to view after view, and to nothing", () => {
+  it("doubling timeouts eventually exceed the delays; constant ones cause view after view without progress", () => {
     const doubling = views(8_000);
     expect(doubling.executed).toBeGreaterThan(0);
     expect(doubling.view).toBeLessThan(8);

@@ -1,14 +1,17 @@
-/** Garbage collection (§4.3): 2f + 1 checkpoints that agree make a state stable; what led to it is forgotten, and the window moves on. */
+/**
+ * Garbage collection (§4.3): a checkpoint with 2f + 1 equal digests is stable. Everything before it is dropped, and the
+ * window advances.
+ */
 import { nodesIn } from "../../../core/per-node.ts";
 import { clone } from "../../../core/plain.ts";
 import { type Signed, sign } from "../../../core/signatures.ts";
 import { checkpointShape, digestOfState, eased, isOfReplica, journal } from "./certificates.ts";
 import { type Checkpoint, type Ctx, INDICES, others, type PbftOptions, quorum, type State } from "./vocabulary.ts";
 
-/** Of each replica, so many checkpoints are known: those of a window, and what is beyond it. */
+/** The maximum number of checkpoints kept per replica: one window's worth, and a few more. */
 const MAX_CHECKPOINTS = 8;
 
-/** The state machine is asked for its snapshot just where the batch ends. */
+/** Requests a snapshot from the state machine exactly at the end of a batch. */
 export function takeCheckpoint(state: State, ctx: Ctx): void {
   const { executed: sequence } = state;
   state.snapshots = state.snapshots.filter((snapshot) => snapshot.sequence !== sequence);
@@ -16,10 +19,10 @@ export function takeCheckpoint(state: State, ctx: Ctx): void {
   ctx.emit({ type: "checkpoint", index: sequence * INDICES });
 }
 
-/** The state machine has handed it in. */
+/** Handles the snapshot from the state machine. */
 export function compact(state: State, index: number, text: string, ctx: Ctx): void {
   const snapshot = state.snapshots.find(({ sequence }) => sequence * INDICES === index);
-  if (snapshot === undefined || snapshot.digest !== "") return; // It was not asked for.
+  if (snapshot === undefined || snapshot.digest !== "") return; // The snapshot was not requested.
   snapshot.text = text;
   snapshot.digest = digestOfState(snapshot.executed, text);
   const { sequence, digest } = snapshot;
@@ -28,6 +31,7 @@ export function compact(state: State, index: number, text: string, ctx: Ctx): vo
   note(state, own, ctx);
 }
 
+/** Handles a checkpoint from a replica. */
 export function receiveCheckpoint(state: State, checkpoint: Signed<Checkpoint>, options: PbftOptions, ctx: Ctx): void {
   const { by, value } = checkpoint;
   if (value.sequence <= state.stable.sequence || value.sequence % options.checkpointEvery !== 0) return;
@@ -48,7 +52,10 @@ function note(state: State, checkpoint: Signed<Checkpoint>, ctx: Ctx): void {
   if (proof.length >= quorum(state)) prove(state, proof.slice(0, quorum(state)), ctx);
 }
 
-/** The checkpoint is right. Where this replica has come to the same, it is stable here; otherwise it has to catch up. */
+/**
+ * Handles a proven checkpoint. If this replica has reached the same state, the checkpoint is stable here. Otherwise the
+ * replica has to catch up.
+ */
 export function prove(state: State, proof: Signed<Checkpoint>[], ctx: Ctx): void {
   const { sequence, digest } = (proof[0] as Signed<Checkpoint>).value;
   if (sequence <= state.stable.sequence) return;
@@ -60,14 +67,17 @@ export function prove(state: State, proof: Signed<Checkpoint>[], ctx: Ctx): void
   journal(state, ctx);
 }
 
-/** It may come there by itself yet: only when its status timer runs out, it fetches the state. */
+/**
+ * Records a state to catch up with. The replica may still reach it by executing batches, so it fetches the state only
+ * when its status timer expires.
+ */
 function awaitState(state: State, proof: Signed<Checkpoint>[]): void {
   const { sequence, digest } = (proof[0] as Signed<Checkpoint>).value;
   if (sequence <= (state.goal?.sequence ?? 0)) return;
   state.goal = { sequence, digest, proof, source: 0, executed: {}, text: "" };
 }
 
-/** What the stable checkpoint stands for. */
+/** Drops everything that the stable checkpoint replaces. */
 export function forgetUpTo(state: State, sequence: number): void {
   for (const at of nodesIn(state.slots)) if (at <= sequence) delete state.slots[at];
   state.snapshots = state.snapshots.filter((snapshot) => snapshot.sequence > sequence);

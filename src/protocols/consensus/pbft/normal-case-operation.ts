@@ -1,4 +1,6 @@
-/** Normal-case operation (§4.2): request, pre-prepare, prepare, commit, and execution in the order of sequence numbers. */
+/**
+ * Normal-case operation (§4.2): request, pre-prepare, prepare, commit, and execution in the order of sequence numbers.
+ */
 import { entriesIn } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type Signed, sign } from "../../../core/signatures.ts";
@@ -45,9 +47,11 @@ import {
   weakQuorum,
 } from "./vocabulary.ts";
 
-// What a client is told (§4.1): by its own replica, or where it is apart, by a message of each.
+// Replies to clients (§4.1): directly from the replica on the client's own node, or in a message from each replica.
 
-/** Its own replica has executed it, or others have said so. */
+/**
+ * Ends the command in progress. Call this when the client's own replica has executed it, or others have confirmed it.
+ */
 function noteAnswered(state: State, sequence: number, ctx: Ctx): void {
   if (state.outstanding === null || state.outstanding.request.value.sequence > sequence) return;
   if (!state.outstanding.isSentAgain) state.retransmissions = eased(state.retransmissions);
@@ -55,7 +59,7 @@ function noteAnswered(state: State, sequence: number, ctx: Ctx): void {
   ctx.cancelTimer("retransmit");
 }
 
-/** At a replica: what came of a command goes to its client, if that is apart, and is kept for when it asks again. */
+/** Sends a reply to a client that is not a replica, and stores it in case the client repeats its request. */
 export function sendReply(state: State, { client, sequence, result, index }: Omit<Reply, "view">, ctx: Ctx): void {
   if (isReplica(state, client) || !ctx.peers.includes(client)) return;
   if (sequence < (state.replies[client]?.sequence ?? 0)) return;
@@ -69,17 +73,19 @@ function answerAgain(state: State, client: NodeId, ctx: Ctx): void {
     ctx.send(client, { type: "reply", reply: sign(ctx, replyShape, { ...known, view: state.view }) });
 }
 
-// The client (§4.1). One that shares its node with a replica takes that replica's word: both are correct or neither is. One
-// that is apart waits for f + 1 equal replies. A client without an answer in time asks all replicas.
+// The client (§4.1). A client on a replica's node trusts that replica, because both are correct or neither is. Any
+// other client waits for f + 1 equal replies. If the answer does not arrive in time, a client sends its request to all
+// replicas.
 
 /**
- * The first time the primary is asked, after that all are; at once by a replica that has given up a view: others may go on in it, and
- * have to be told.
+ * Sends a command to the primary first, and to all replicas if it is repeated. A replica that has given up a view sends
+ * it to all immediately, because others may still be in that view and need the request.
  */
 export function propose(state: State, { client, sequence, operation }: Command, options: PbftOptions, ctx: Ctx): void {
-  if (client !== ctx.self || sequence <= (state.last[client] ?? 0)) return; // Nobody signs for another.
+  if (client !== ctx.self || sequence <= (state.last[client] ?? 0)) return; // A node signs only as itself.
   if (state.outstanding?.request.value.sequence === sequence) {
-    if (options.retransmitMs === 0 || state.outstanding.isSentAgain) askAll(state, options, ctx); // Before that, its timer runs.
+    // Otherwise the retransmission timer is running.
+    if (options.retransmitMs === 0 || state.outstanding.isSentAgain) askAll(state, options, ctx);
     return;
   }
   const request = sign(ctx, requestShape, { sequence, operation });
@@ -91,6 +97,7 @@ export function propose(state: State, { client, sequence, operation }: Command, 
   else ctx.send(primaryOf(state, state.view), { type: "request", request });
 }
 
+/** Sends this node's request to all replicas. */
 export function askAll(state: State, options: PbftOptions, ctx: Ctx): void {
   if (state.outstanding === null) return;
   const { request, isSentAgain } = state.outstanding;
@@ -105,23 +112,28 @@ function sendToAll(state: State, request: Signed<Request>, options: PbftOptions,
     else ctx.send(replica, { type: "request", request });
 }
 
-/** f + 1 equal ones are needed: one of them at least is of a correct replica. */
+/**
+ * Handles a reply at the client. The client needs f + 1 equal replies, because at least one of them is from a correct
+ * replica.
+ */
 export function noteReply(state: State, reply: Signed<Reply>, ctx: Ctx): void {
   const { outstanding } = state;
   const { client, sequence, result, index } = reply.value;
-  if (outstanding === null || client !== ctx.self || sequence !== outstanding.request.value.sequence) return; // Of an earlier one.
+  // A reply to an earlier request.
+  if (outstanding === null || client !== ctx.self || sequence !== outstanding.request.value.sequence) return;
   if (!isOfReplica(state, replyShape, reply, ctx)) return;
   outstanding.replies[reply.by] = reply.value;
   const equal = entriesIn(outstanding.replies).filter(([, other]) => other.result === result && other.index === index);
   if (equal.length < weakQuorum(state)) return;
-  // A correct one among them is no further than this: so the next request goes to the primary of a view that there is.
+  // At least one of these replicas is correct and in this view or a later one. So the view exists, and the next request
+  // goes to its primary.
   state.view = Math.max(state.view, Math.min(...equal.map(([, { view }]) => view)));
   state.last[client] = sequence;
   noteAnswered(state, sequence, ctx);
   ctx.emit({ type: "answered", sequence, result, index });
 }
 
-/** At a replica: the primary orders it, a backup passes it on and waits for it to be executed. */
+/** Handles a request at a replica. The primary orders it. A backup forwards it and waits for its execution. */
 export function receiveRequest(
   state: State,
   from: NodeId,
@@ -132,7 +144,7 @@ export function receiveRequest(
   if (!isReplica(state, ctx.self)) return;
   const { by, value } = request;
   if (value.sequence <= (state.last[by] ?? 0)) {
-    if (from === by) answerAgain(state, by, ctx); // It has not had the reply.
+    if (from === by) answerAgain(state, by, ctx); // The client has missed the reply.
     return;
   }
   const isNew = !state.pending.some((known) => isSameRequest(known.request, request));
@@ -141,7 +153,8 @@ export function receiveRequest(
     addPending(state, request, false);
   }
   if (state.isChanging || isPrimary(state, ctx.self)) return;
-  // What is asked again has been passed on, and goes to the primary as to all: that of all backups would be N times as much.
+  // Forward a request only once. The client sends a repeated request to all replicas, and if every backup forwarded it,
+  // the primary would receive it N times.
   if (from === by && (isNew || by === ctx.self)) ctx.send(primaryOf(state, state.view), { type: "request", request });
   watchPending(state, options, ctx);
 }
@@ -149,7 +162,7 @@ export function receiveRequest(
 const isSameRequest = (a: Signed<Request>, b: Signed<Request>): boolean =>
   a.by === b.by && a.signature === b.signature && a.value.sequence === b.value.sequence;
 
-/** A client has one request under way at a time: a later one takes the place of the one before. */
+/** Adds a pending request. A client has one request in progress at a time, so a later one replaces an earlier one. */
 function addPending(state: State, request: Signed<Request>, isAssigned: boolean): void {
   const { by, value } = request;
   const known = state.pending.find((each) => each.request.by === by);
@@ -163,8 +176,9 @@ function addPending(state: State, request: Signed<Request>, isAssigned: boolean)
 }
 
 /**
- * At the primary, after each step: what waits is assigned, a batch to each sequence number, as far as the window goes. A batch costs
- * the same whatever it holds, so while one is on its way, others follow it only when they are full (the thesis, Castro 2001, §5.1.4).
+ * Assigns sequence numbers to batches of waiting requests, as far as the window allows. Runs at the primary after each
+ * step. A batch costs the same for any number of requests, so while one is in flight, only full batches follow it
+ * (Castro's thesis, 2001, §5.1.4).
  */
 export function assign(state: State, options: PbftOptions, ctx: Ctx): void {
   if (state.isChanging || !isPrimary(state, ctx.self)) return;
@@ -178,11 +192,11 @@ export function assign(state: State, options: PbftOptions, ctx: Ctx): void {
     const prePrepare = sign(ctx, prePrepareShape, value);
     accept(state, prePrepare, requests, ctx);
     for (const replica of others(state, ctx)) ctx.send(replica, { type: "prePrepare", prePrepare, requests });
-    checkPrepared(state, value.sequence, options, ctx); // Alone, it needs nobody else.
+    checkPrepared(state, value.sequence, options, ctx); // A single replica needs no prepares.
   }
 }
 
-/** What waits the longest. */
+/** Returns a batch of the requests that have waited longest. */
 function nextBatch(state: State, { maxBatch, maxBatchChars }: PbftOptions) {
   const requests: Signed<Request>[] = [];
   let chars = 0;
@@ -196,7 +210,9 @@ function nextBatch(state: State, { maxBatch, maxBatchChars }: PbftOptions) {
   return { requests, isFull: false };
 }
 
-/** The one and only of its view, here. It is journalled before anybody hears of it. */
+/**
+ * Accepts this view's only pre-prepare for its sequence number. It is journaled before any message about it is sent.
+ */
 function accept(state: State, prePrepare: Signed<Assignment>, requests: Signed<Request>[], ctx: Ctx): void {
   const { sequence, digest } = prePrepare.value;
   const slot = slotAt(state, sequence);
@@ -208,7 +224,7 @@ function accept(state: State, prePrepare: Signed<Assignment>, requests: Signed<R
     if (request.value.sequence > (state.last[request.by] ?? 0)) addPending(state, request, true);
 }
 
-/** At a backup. Anybody may pass it on: the primary has signed it. */
+/** Handles a pre-prepare at a backup. Any node may forward it, because the primary has signed it. */
 export function receivePrePrepare(
   state: State,
   { prePrepare, requests }: { prePrepare: Signed<Assignment>; requests: Signed<Request>[] },
@@ -220,11 +236,12 @@ export function receivePrePrepare(
   if (!isReplica(state, ctx.self) || !isInWindow(state, sequence, options)) return;
   takeBatch(state, sequence, requests, options, ctx);
   if (by !== primaryOf(state, view) && isOfReplica(state, prePrepareShape, prePrepare, ctx))
-    return expose(state, prePrepare, ctx); // It assigns in a view of another's.
+    return expose(state, prePrepare, ctx); // The signer is not the primary of the view.
   if (state.isChanging || view !== state.view || by !== primaryOf(state, view) || by === ctx.self) return;
   const known = state.slots[sequence]?.prePrepare?.value;
   if (known?.view === view) {
-    if (known.digest !== digest && isOfReplica(state, prePrepareShape, prePrepare, ctx)) expose(state, prePrepare, ctx); // It has assigned one number twice.
+    // The primary has assigned the same number twice.
+    if (known.digest !== digest && isOfReplica(state, prePrepareShape, prePrepare, ctx)) expose(state, prePrepare, ctx);
     return;
   }
   if (!isSound(state, prePrepare, requests, ctx)) return;
@@ -234,7 +251,7 @@ export function receivePrePrepare(
   watchPending(state, options, ctx);
 }
 
-/** All is as its primary has signed it, and all requests are of clients. */
+/** Returns whether the batch matches the digest that the primary signed, and clients have signed all requests. */
 const isSound = (state: State, prePrepare: Signed<Assignment>, requests: Signed<Request>[], ctx: Ctx): boolean =>
   digestOf(requests) === prePrepare.value.digest &&
   isOfReplica(state, prePrepareShape, prePrepare, ctx) &&
@@ -242,23 +259,27 @@ const isSound = (state: State, prePrepare: Signed<Assignment>, requests: Signed<
     (request) => state.pending.some((known) => isSameRequest(known.request, request)) || isOfClient(request, ctx),
   );
 
-/** A backup agrees to an assignment. */
+/** Signs a prepare for an assignment at a backup, and sends it to all other replicas. */
 export function prepare(state: State, value: Assignment, ctx: Ctx): void {
   const own = sign(ctx, prepareShape, value);
   slotAt(state, value.sequence).prepares[ctx.self] = own;
   for (const replica of others(state, ctx)) ctx.send(replica, { type: "prepare", prepare: own });
 }
 
+/** Handles a prepare. */
 export function receivePrepare(state: State, vote: Signed<Assignment>, options: PbftOptions, ctx: Ctx): void {
   const { view, sequence } = vote.value;
-  if (view < state.view || !isInWindow(state, sequence, options)) return; // Of a view that is over, or cut off.
-  if (state.slots[sequence]?.prepared?.prePrepare.value.view === view) return; // It is prepared already.
+  if (view < state.view || !isInWindow(state, sequence, options)) return; // An earlier view, or outside the window.
+  if (state.slots[sequence]?.prepared?.prePrepare.value.view === view) return; // Already prepared.
   if (isHad(state.slots[sequence]?.prepares, vote) || !isOfReplica(state, prepareShape, vote, ctx)) return;
-  if (vote.by === primaryOf(state, view)) return expose(state, vote, ctx); // Its pre-prepare is its word.
+  if (vote.by === primaryOf(state, view)) return expose(state, vote, ctx); // A primary sends no prepare.
   if (keep(state, slotAt(state, sequence).prepares, vote, ctx)) checkPrepared(state, sequence, options, ctx);
 }
 
-/** prepared(m, v, n, i): the pre-prepare, and prepares of 2f backups that match it. Then this replica commits itself to it. */
+/**
+ * Sends this replica's commit once prepared(m, v, n, i) holds: it has the pre-prepare, and matching prepares from 2f
+ * backups.
+ */
 export function checkPrepared(state: State, sequence: number, options: PbftOptions, ctx: Ctx): void {
   const slot = state.slots[sequence];
   const value = slot?.prePrepare?.value;
@@ -275,6 +296,7 @@ export function checkPrepared(state: State, sequence: number, options: PbftOptio
   checkCommitted(state, sequence, value, options, ctx);
 }
 
+/** Handles a commit. */
 export function receiveCommit(state: State, vote: Signed<Assignment>, options: PbftOptions, ctx: Ctx): void {
   const { sequence } = vote.value;
   if (!isInWindow(state, sequence, options) || sequence <= state.executed) return;
@@ -285,8 +307,9 @@ export function receiveCommit(state: State, vote: Signed<Assignment>, options: P
 }
 
 /**
- * committed(m, v, n): 2f + 1 replicas are prepared. The paper's replica counts commits if it is prepared itself; the commits of so
- * many prove as much, so one that takes no part in the view may count them too.
+ * Records a batch as committed once committed(m, v, n) holds: 2f + 1 replicas are prepared. In the paper, a replica
+ * counts commits only if it is itself prepared. 2f + 1 commits prove the same thing, so a replica that does not take
+ * part in the view may also count them.
  */
 export function checkCommitted(
   state: State,
@@ -301,7 +324,7 @@ export function checkCommitted(
   execute(state, options, ctx);
 }
 
-/** A batch that is wanted is known by its digest, from whomever it comes. */
+/** Stores a missing batch. Its digest identifies it, no matter which node sent it. */
 export function takeBatch(
   state: State,
   sequence: number,
@@ -318,7 +341,7 @@ export function takeBatch(
   execute(state, options, ctx);
 }
 
-/** In the order of sequence numbers, without a gap. */
+/** Executes batches in the order of sequence numbers, without gaps. */
 export function execute(state: State, options: PbftOptions, ctx: Ctx): void {
   const before = state.executed;
   for (let batch = nextCommitted(state); batch !== undefined; batch = nextCommitted(state)) {
@@ -334,7 +357,7 @@ function nextCommitted(state: State): Signed<Request>[] | undefined {
   return slot === undefined || slot.committed === null ? undefined : batchOf(slot, slot.committed)?.requests;
 }
 
-/** A request that stands in the order twice is executed once. */
+/** Executes a request. A request that was ordered twice is executed only once. */
 function perform(state: State, request: Signed<Request>, at: number, ctx: Ctx): void {
   const { by, value } = request;
   if (value.sequence <= (state.last[by] ?? 0)) return;
@@ -342,7 +365,7 @@ function perform(state: State, request: Signed<Request>, at: number, ctx: Ctx): 
   ctx.emit({ type: "decided", index: (state.executed - 1) * INDICES + 1 + at, command: commandOf(request) });
 }
 
-/** What is executed nobody waits for any more. */
+/** Removes executed requests from the pending ones. */
 export function noteProgress(state: State, options: PbftOptions, ctx: Ctx): void {
   state.pending = state.pending.filter(({ request }) => request.value.sequence > (state.last[request.by] ?? 0));
   noteAnswered(state, state.last[ctx.self] ?? 0, ctx);

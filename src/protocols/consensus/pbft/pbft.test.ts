@@ -20,7 +20,7 @@ interface Setting {
   readonly processingMs?: readonly [number, number];
 }
 
-/** With clients and state machines, started. */
+/** Starts replicas with clients and state machines. */
 function stage(nodes: number, { log = {}, liars = {}, seed = 1, delayMs = 10, processingMs = [0, 0] }: Setting = {}) {
   const lines: string[] = [];
   const behaviours = new Map(Object.entries(liars).map(([id, how]) => [Number(id), how]));
@@ -40,13 +40,13 @@ function stage(nodes: number, { log = {}, liars = {}, seed = 1, delayMs = 10, pr
   return { sim, lines, log: log_, applied, told: () => `${lines.join("\n")}\n` };
 }
 
-describe("pbft: what it costs", () => {
+describe("pbft: costs", () => {
   it.each([
     [4, 24, 29],
     [7, 84, 92],
     [10, 180, 191],
   ])(
-    "N = %i: %i messages between replicas, %i with the request of a client that is apart and its replies",
+    "N = %i: %i messages between replicas, %i with the request of a client on another node and its replies",
     (nodes, between, whole) => {
       const { sim, applied } = stage(nodes);
       sim.command(0, use(1));
@@ -67,7 +67,7 @@ describe("pbft: what it costs", () => {
     },
   );
 
-  it.each([4, 5, 6, 7, 8, 9])("N = %i: 2N(N − 1) a batch, and N(N − 1) a checkpoint after K of them", (nodes) => {
+  it.each([4, 5, 6, 7, 8, 9])("N = %i: 2N(N − 1) per batch, and N(N − 1) per checkpoint, after K batches", (nodes) => {
     const { sim } = stage(nodes, { log: { checkpointEvery: 4, window: 8 } });
     sim.command(0, use(9));
     sim.run(3_000);
@@ -76,16 +76,17 @@ describe("pbft: what it costs", () => {
     expect(pbft().costs[2]?.messages(nodes)).toBe(all);
   });
 
-  it("what comes while batches are on their way is in the next one", () => {
+  it("requests that arrive while batches are in flight are in the next one", () => {
     const { sim } = stage(4, { log: { maxInFlight: 1 } });
     for (const node of range(4)) sim.command(node, use(1));
     sim.run(1_000);
-    expect(sim.messages.byType).toMatchObject({ prePrepare: 2 * 3, commit: 2 * 12 }); // The primary's own, then the others'.
+    // The first batch is from the primary's own client, and the second one from the other clients.
+    expect(sim.messages.byType).toMatchObject({ prePrepare: 2 * 3, commit: 2 * 12 });
   });
 });
 
 describe("pbft: a replica that has given up a view alone", () => {
-  it("asks all replicas at once: the others go on in that view, and do not wait for what only it knows", () => {
+  it("asks all replicas at once: the others continue in that view, and do not wait for a batch that only it knows", () => {
     const { sim, log } = stage(4);
     for (const from of [0, 1, 2]) sim.cut(from, 3);
     sim.command(3, use(1));
@@ -94,12 +95,13 @@ describe("pbft: a replica that has given up a view alone", () => {
     sim.run(8_000);
     expect([log(3).isChanging, log(3).executed, log(0).view]).toEqual([true, 1, 0]);
     sim.command(3, use(1));
-    sim.run(8_400); // The request, three phases, and a status that asks for the batch; its own retransmission would take 600 ms more.
+    // The request, three phases, and a status that asks for the batch; its own retransmission would take 600 ms more.
+    sim.run(8_400);
     expect(sim.world.state(3).client.underWay).toBeNull();
   });
 });
 
-describe("pbft: told as logs", () => {
+describe("pbft: stories", () => {
   it("the normal case", async () => {
     const { sim, told } = stage(4);
     sim.command(0, use(1));
@@ -107,8 +109,8 @@ describe("pbft: told as logs", () => {
     await expect(told()).toMatchFileSnapshot("stories/normal-case.txt");
   });
 
-  it("the primary crashes with a batch that one backup has prepared: the next primary takes it over", async () => {
-    const { sim, log, told, applied } = stage(4, { log: { statusMs: 0 } }); // Or what was lost would be sent again.
+  it("the next primary takes over a batch that one backup has prepared", async () => {
+    const { sim, log, told, applied } = stage(4, { log: { statusMs: 0 } }); // Lost messages would be sent again.
     for (const [from, to] of [
       [1, 2],
       [1, 3],
@@ -126,7 +128,7 @@ describe("pbft: told as logs", () => {
     await expect(told()).toMatchFileSnapshot("stories/primary-crashes.txt");
   });
 
-  it("who fell behind a checkpoint fetches the state", async () => {
+  it("a replica behind a checkpoint fetches the state", async () => {
     const { sim, log, lines, told, applied } = stage(4, { log: { checkpointEvery: 2, window: 4, maxChunkChars: 60 } });
     sim.partition([[0, 1, 2], [3]]);
     sim.command(0, use(4));
@@ -143,7 +145,7 @@ describe("pbft: told as logs", () => {
 });
 
 describe("pbft: crashes and recoveries", () => {
-  it("all replicas lose their power at once: what was acknowledged stands, and they go on", () => {
+  it("a power failure of all replicas keeps acknowledged commands, and the replicas continue", () => {
     const { sim, applied } = stage(4, { log: { checkpointEvery: 2, window: 4 } });
     sim.command(2, use(5));
     sim.run(2_000);
@@ -157,8 +159,11 @@ describe("pbft: crashes and recoveries", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  /** A request that the primary took with it is asked of all, then its time is up; view change, new view, prepare, commit. */
-  it("the primary crashes under load: decisions go on within a retransmission, the time-out and five message delays", () => {
+  /**
+   * The client repeats the crashed primary's request to all replicas, then the timeout expires. Five message delays
+   * follow: view change, new view, pre-prepare, prepare, commit.
+   */
+  it("after a crash of the primary under load, decisions resume within a retransmission, the timeout and five delays", () => {
     const [retransmitMs, viewChangeMs, delayMs] = [300, 500, 10];
     const gaps: number[] = [];
     for (let at = 0; at < 4; at++) {
@@ -182,7 +187,7 @@ describe("pbft: crashes and recoveries", () => {
     expect(Math.max(...gaps)).toBeLessThanOrEqual(retransmitMs + viewChangeMs + 5 * delayMs);
   });
 
-  it("each view that comes to nothing doubles the time-out", () => {
+  it("each unsuccessful view doubles the timeout", () => {
     const { sim, log } = stage(7, { log: { viewChangeMs: 100, maxViewChangeMs: 800, retransmitMs: 20 } });
     for (const node of [1, 2]) sim.crash(node);
     sim.command(4, use(1));
@@ -194,14 +199,18 @@ describe("pbft: crashes and recoveries", () => {
         view = log(4).view;
         enteredAt.push(sim.now);
       }
-    // Three primaries in a row are gone, and four replicas are too few for anything: they go on waiting.
+    // Three primaries in a row have crashed. Four replicas are too few to decide anything, so they keep waiting.
     const waits = enteredAt.slice(1).map((at, i) => Math.round((at - (enteredAt[i] ?? 0)) / 100));
     expect(waits).toEqual(waits.toSorted((a, b) => a - b));
   });
 });
 
 describe("pbft: seven replicas under load, a client at each", () => {
-  /** With batches that hold one request each, time-outs that a single batch resets, and requests that all pass on again and again, it came to a view a second, and to nothing. */
+  /**
+   * Runs seven replicas, each with a client that sends a thousand requests. An earlier version had one request per
+   * batch, timeouts that a single batch resets, and repeated forwarding by all replicas. Under this load, it changed
+   * its view every second and executed nothing.
+   */
   function loaded(processingMs: readonly [number, number]) {
     const staged = stage(7, { delayMs: [1, 2], processingMs, log: {} });
     for (const node of range(7)) staged.sim.command(node, use(1_000));
@@ -210,7 +219,7 @@ describe("pbft: seven replicas under load, a client at each", () => {
     return { ...staged, views, executed };
   }
 
-  it("8 ms a message: what waits is in one batch, and no view is given up", () => {
+  it("8 ms a message: waiting requests share a batch, and no view is given up", () => {
     const { sim, views, executed } = loaded([4, 12]);
     sim.run(6_000);
     expect(views()).toEqual(range(7).map(() => 0));
@@ -219,7 +228,7 @@ describe("pbft: seven replicas under load, a client at each", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("what a replica has verified before it does not verify again when the view changes", () => {
+  it("a replica does not verify known signatures again in a view change", () => {
     let verified = 0;
     const counting = contexts(({ signatures }) => ({
       signatures: {
@@ -243,11 +252,12 @@ describe("pbft: seven replicas under load, a client at each", () => {
     sim.run(10_000);
     const { view, executed } = sim.world.state(6).log;
     expect([view, executed > 10]).toEqual([1, true]);
-    // Each of six is told of ten certificates with five signatures by five view changes, and by the new view once more: 3,000.
+    // Five view changes report ten certificates with five signatures to each of six replicas, and the new view repeats
+    // them: 3,000.
     expect(verified).toBeLessThan(1_000);
   });
 
-  it("16 ms, which the first time-outs are too short for: they come to suit it, and the view stays", () => {
+  it("16 ms a message: the first timeouts are too short, then they adapt and the view stays", () => {
     const { sim, views, executed } = loaded([8, 24]);
     sim.run(7_000);
     const [before, done] = [views(), executed()];
@@ -258,7 +268,7 @@ describe("pbft: seven replicas under load, a client at each", () => {
   });
 });
 
-describe("pbft: liars", () => {
+describe("pbft: Byzantine replicas", () => {
   const asked = (seed: number, liar: number, how: ByzantineBehaviour) => {
     const { sim, log, applied } = stage(4, { seed, liars: { [liar]: how }, delayMs: [1, 20] });
     const chance = random(seed);
@@ -268,7 +278,7 @@ describe("pbft: liars", () => {
   };
 
   it.each(["mute", "equivocate", "replay", "withhold", "adversary"] as const)(
-    "one replica of four has the behaviour %s, be it the primary or not: all that is asked for is executed, in one order",
+    "executes all requests in one order with one %s replica of four, primary or not",
     (how) => {
       for (let seed = 1; seed <= 6; seed++) {
         const { sim, applied, correct } = asked(seed, seed % 4, how);
@@ -279,14 +289,14 @@ describe("pbft: liars", () => {
     },
   );
 
-  it("two of four that say nothing are too many: nothing is executed", () => {
+  it("executes nothing with two silent replicas of four", () => {
     const { sim, applied } = stage(4, { liars: { 0: "mute", 3: "mute" } });
     sim.command(1, use(1));
     sim.run(20_000);
     expect([sim.violations, applied(1), applied(2)]).toEqual([[], [], []]);
   });
 
-  it("a client that is apart believes f + 1 equal replies, and no single one", () => {
+  it("a client on another node accepts f + 1 equal replies, and no single one", () => {
     const lying: ByzantineBehaviour = "adversary";
     for (let seed = 1; seed <= 10; seed++) {
       const { sim, applied } = stage(5, { log: { clients: 1 }, seed, liars: { 2: lying } });
@@ -299,7 +309,7 @@ describe("pbft: liars", () => {
 });
 
 describe("pbft: options", () => {
-  it("refuses what makes no sense", () => {
+  it("rejects invalid options", () => {
     expect(() => pbft({ window: 20 })).toThrow(
       "expected pbft.window to be a multiple of checkpointEvery, from 32 to 1024, got 20",
     );

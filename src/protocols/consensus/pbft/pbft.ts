@@ -1,20 +1,23 @@
 /**
- * PBFT: replicas, of which a third less one may lie, agree on one order of signed requests. A primary assigns sequence numbers; what 2f
- * others have prepared cannot be assigned anew in its view, what 2f + 1 have committed survives into every later view.
- * Castro & Liskov, "Practical Byzantine Fault Tolerance", OSDI 1999; status messages: Castro's thesis, MIT 2001. The files are named after its sections.
+ * PBFT: replicas agree on one order of signed requests, if fewer than a third of them are Byzantine. A primary assigns
+ * sequence numbers. A batch that 2f backups have prepared cannot be replaced in its view. A batch that 2f + 1 replicas
+ * have committed is part of every later view.
+ * Castro & Liskov, "Practical Byzantine Fault Tolerance", OSDI 1999; status messages: Castro's thesis, MIT 2001. The
+ * files are named after the sections of the paper.
  *
- * Assumes   at most f of N ≥ 3f + 1 replicas are faulty, in whatever way; the others crash and recover with their journal.
- *           Signatures that nobody can forge. For liveness: delays do not grow for ever as fast as the time-outs do.
- * Safety    all correct replicas execute the same commands in the same order, each once, under any delay, loss, reordering and
- *           duplication; a client is told what a correct replica has executed.
- * Liveness  what a client asks for again and again is executed at every correct replica.
- * Cost      2N(N − 1) messages between replicas for a batch: 24, 84, 180 for N = 4, 7, 10; with the request of a client that is
- *           apart and its N replies 29, 92, 191. A checkpoint: N(N − 1) messages, every K batches.
+ * Assumes   at most f of N ≥ 3f + 1 replicas are faulty, in any way; the others may crash and recover with their
+ *           journals. Signatures cannot be forged. For liveness: delays do not keep growing as fast as the timeouts.
+ * Safety    all correct replicas execute the same commands in the same order, each once, under any delay, loss,
+ *           reordering and duplication; a client accepts only results from correct replicas.
+ * Liveness  a request that a client repeats is eventually executed at every correct replica.
+ * Cost      2N(N − 1) messages between replicas for a batch: 24, 84, 180 for N = 4, 7, 10; 29, 92, 191 with the request
+ *           from a client on another node and the N replies to it. A checkpoint: N(N − 1) messages, every K batches.
  *
- * All that replicas say of the order is signed, as in §4, and not authenticated by vectors of MACs (§5.2): a client whose vectors are
- * right for some replicas only would cause one view change after the other (Clement et al., NSDI 2009).
- * There are no reads without an order (§5.1.3): they wait for 2f + 1 equal answers, and with a lying replica and one that is behind,
- * clients that wait for those hold up all others as well (Berger, Reiser & Bessani, SRDS 2021). A read is a command.
+ * Ordering messages are signed, as in §4, rather than authenticated with MAC vectors (§5.2). With MACs, a client whose
+ * vectors are valid for only some replicas could cause view changes repeatedly (Clement et al., NSDI 2009). Reads are
+ * ordered like all other commands. Unordered reads (§5.1.3) are not supported. They would wait for 2f + 1 equal
+ * answers, so with one Byzantine replica and one slow replica, waiting clients would delay all others (Berger, Reiser &
+ * Bessani, SRDS 2021).
  */
 
 import { nodesIn } from "../../../core/per-node.ts";
@@ -80,7 +83,7 @@ const MAX_CLIENTS = 1_000;
 
 const requests = list(requestShape, INDICES);
 const executed = perNode(natural, MAX_CLIENTS);
-/** A character takes at most three bytes for each of its units. */
+/** A UTF-16 code unit takes at most three bytes in UTF-8. */
 const chunk = text(3 * MAX_CHUNK_CHARS);
 const newView = {
   view: natural,
@@ -127,14 +130,14 @@ const declarations: Declarations = {
   },
   source: "Castro & Liskov, OSDI 1999",
   assumes: [
-    "at most f of N ≥ 3f + 1 replicas are faulty, in whatever way; crash-recovery of the others, with a journal",
-    "signatures that nobody can forge, and digests without collisions",
-    "for liveness: delays do not grow for ever as fast as the time-outs",
+    "at most f of N ≥ 3f + 1 replicas are Byzantine; the others are crash-recovery nodes with a journal",
+    "unforgeable signatures and collision-free digests",
+    "for liveness: message delays eventually grow more slowly than the timeouts",
   ],
   costs: [
-    { when: "one batch, between replicas", messages: (n) => 2 * n * (n - 1) },
-    { when: "with the request of a client that is apart, and its replies", messages: (n) => 2 * n * (n - 1) + 1 + n },
-    { when: "a checkpoint, every K batches", messages: (n) => n * (n - 1) },
+    { when: "one batch, replicas only", messages: (n) => 2 * n * (n - 1) },
+    { when: "one batch, with the request and replies of a separate client", messages: (n) => 2 * n * (n - 1) + 1 + n },
+    { when: "one checkpoint every K batches", messages: (n) => n * (n - 1) },
   ],
   view: (state, self) => ({
     role: roleOf(state, self),
@@ -151,12 +154,12 @@ function roleOf(state: State, self: NodeId): string {
   return primaryOf(state, state.view) === self ? "primary" : "backup";
 }
 
-/** Of more the first are shown. */
+/** The number of open batches shown. */
 const SHOWN = 4;
 
 /**
- * Who has signed what for the batches that are not executed yet, in the view in which it stands; where all are, for the last. The
- * pre-prepare counts as its primary's word that it is prepared.
+ * Returns the signers for each batch of the current view that has not been executed yet, or for the last batch if all
+ * have been executed. A pre-prepare counts as the primary's prepare.
  */
 function certificatesIn(state: State): Pick<View, "certificates"> {
   const open = nodesIn(state.slots).filter((sequence) => sequence > state.executed);
@@ -203,7 +206,7 @@ function initial(nodes: readonly NodeId[], options: PbftOptions): State {
   };
 }
 
-/** After a crash: what the journal holds is taken up where it was, and the others say what came after that. */
+/** Resumes from the journal after a crash. The other replicas supply later messages. */
 function resume(state: State, options: PbftOptions, ctx: Ctx): void {
   const { stable, view, slots } = state;
   state.executed = stable.sequence;
@@ -217,10 +220,11 @@ function resume(state: State, options: PbftOptions, ctx: Ctx): void {
   if (view > 0 || stable.sequence > 0 || slotsOf(state).length > 0) tellStatus(state, ctx);
 }
 
+/** Creates PBFT as a replicated log. @throws UsageError `bad-option` if an option is unknown or out of range. */
 export function pbft(given?: Partial<PbftOptions>): Protocol<Pbft> {
   const options = pbftOptions.settle(given);
 
-  /** Whatever a step has come to: there may be room for what waits, and what is missing is waited for. */
+  /** Assigns waiting requests if the window has room, and watches for missing messages. Runs after each step. */
   function goOn(state: State, ctx: Ctx): void {
     assign(state, options, ctx);
     watchProgress(state, options, ctx);

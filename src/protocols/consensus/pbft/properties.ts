@@ -1,4 +1,4 @@
-/** What PBFT guarantees of the correct replicas at all times. What crashed ones have executed counts, too. */
+/** Properties of correct replicas. They also cover the commands that crashed replicas have executed. */
 import { entriesIn } from "../../../core/per-node.ts";
 import type { EventOf, Property, World } from "../../../core/protocol.ts";
 import type { Signed } from "../../../core/signatures.ts";
@@ -21,7 +21,7 @@ import {
 
 type Event = EventOf<Pbft>;
 
-/** Of what a replica has executed, the last so many commands. */
+/** The number of recent commands remembered per replica. */
 const REMEMBERED = 16;
 
 interface Executed {
@@ -31,9 +31,9 @@ interface Executed {
 
 interface Told {
   readonly executed: readonly Executed[];
-  /** In another life it has executed another command in the same place. */
+  /** Whether the replica executed a different command at the same index after a restart. */
   readonly isTorn: boolean;
-  /** It has executed a command in two places. */
+  /** Whether the replica executed a command at two indexes. */
   readonly isTwice: boolean;
 }
 
@@ -52,7 +52,7 @@ const told = {
 
 const isEqual = (a: Command, b: Command): boolean => isSameCommand(a, b) && a.operation === b.operation;
 
-/** Looks at many values by their place: two that differ are not to be in one. */
+/** Checks that each index has only one value. */
 class Places<T> {
   readonly #isSame: (a: T, b: T) => boolean;
   readonly #known = new Map<number, T>();
@@ -67,16 +67,16 @@ class Places<T> {
   }
 }
 
-/** Sequence numbers in a run are far below this. */
+/** An upper bound on sequence numbers. The sequence numbers of a run are far below it. */
 const SEQUENCES = 2 ** 32;
 
-/** The primary and 2f distinct backups have signed one assignment. */
+/** Returns whether the primary and 2f distinct backups have signed the same assignment. */
 const isCertificate = (state: State, { prePrepare, prepares }: Certificate): boolean =>
   prePrepare.by === primaryOf(state, prePrepare.value.view) &&
   areDistinct([prePrepare.by, ...prepares.map(({ by }) => by)]) &&
   prepares.filter(({ value }) => isSame(value, prePrepare.value)).length >= quorum(state) - 1;
 
-/** 2f + 1 distinct replicas have signed one checkpoint. */
+/** Returns whether 2f + 1 distinct replicas have signed the same checkpoint. */
 const isVouchedFor = (state: State, sequence: number, proof: readonly Signed<Checkpoint>[]): boolean =>
   new Set(proof.map(({ value }) => `${value.sequence} ${value.digest}`)).size <= 1 &&
   (sequence === 0 || (proof[0]?.value.sequence === sequence && proof.length >= quorum(state))) &&
@@ -85,7 +85,7 @@ const isVouchedFor = (state: State, sequence: number, proof: readonly Signed<Che
 const certified: Property<Pbft> = {
   name: "prepared certificates",
   claim:
-    "what a correct replica has prepared 2f backups have agreed to, and it is one batch for each sequence number and view",
+    "2f backups agree to every batch prepared at a correct replica, and each sequence number has only one batch per view",
   when: "always",
   holds({ alive, state }: World<State>) {
     const digests = new Places<string>((a, b) => a === b);
@@ -111,7 +111,7 @@ const isBacked = (state: State, { view, stable, proof, prepared }: ViewChange): 
 
 const viewChanges: Property<Pbft> = {
   name: "view changes",
-  claim: "a correct replica accepts a view change only with certificates for all that it contains",
+  claim: "a correct replica accepts a view change only with certificates for its entire content",
   when: "always",
   holds: ({ alive, state }: World<State>) =>
     alive.every((node) =>
@@ -121,7 +121,10 @@ const viewChanges: Property<Pbft> = {
     ),
 };
 
-/** §4.4: for each number the certificate of the latest view, or the null request. */
+/**
+ * Returns whether the new view follows §4.4: for each number, the digest from the certificate of the latest view, or
+ * the null request.
+ */
 function isFollowed(state: State, { view, viewChanges, prePrepares }: NewView): boolean {
   const values = viewChanges.map(({ value }) => value);
   const from = Math.max(...values.map(({ stable }) => stable));
@@ -149,7 +152,7 @@ function isFollowed(state: State, { view, viewChanges, prePrepares }: NewView): 
 
 const newViews: Property<Pbft> = {
   name: "new views",
-  claim: "a correct replica begins a view with the assignments that follow from 2f + 1 view changes, and no others",
+  claim: "a correct replica begins a view with exactly the assignments that follow from 2f + 1 view changes",
   when: "always",
   holds: ({ alive, state }: World<State>) =>
     alive.every((node) => {
@@ -158,17 +161,18 @@ const newViews: Property<Pbft> = {
     }),
 };
 
-/** The view in which 2f + 1 replicas committed to this digest, as far as this replica still has their commits. */
+/** Returns a view with 2f + 1 commits for the committed digest, as far as this replica still has the commits. */
 function committedIn(state: State, { committed, commits }: Slot): number | null {
   const values = Object.values(commits).map(({ value }) => value);
   const views = values.filter(({ digest }) => digest === committed).map(({ view }) => view);
   return views.find((view) => views.filter((each) => each === view).length >= quorum(state)) ?? null;
 }
 
-/** Compares certificates, not pre-prepares: a Byzantine primary can assign one number twice. */
+/** Compares certificates instead of pre-prepares, because a Byzantine primary can assign the same number twice. */
 const carriedOver: Property<Pbft> = {
   name: "committed batches",
-  claim: "what 2f + 1 replicas have committed, correct replicas prepare at that sequence number in every later view",
+  claim:
+    "in every later view, correct replicas prepare only the batch that 2f + 1 replicas have committed at that sequence number",
   when: "always",
   holds({ alive, state }: World<State>) {
     const committed = new Map<number, Assignment>();
@@ -186,10 +190,10 @@ const carriedOver: Property<Pbft> = {
   },
 };
 
-/** What a correct replica has signed for a place in its own view, others have from it unchanged. */
+/** Checks that other replicas have stored, unaltered, the votes that a correct replica cast in its current view. */
 const votes: Property<Pbft> = {
   name: "votes",
-  claim: "a vote that a correct replica keeps of another correct one is a vote that the other has cast",
+  claim: "every vote that a correct replica stores from another correct replica was cast by that replica",
   when: "always",
   holds: ({ alive, state }: World<State>) =>
     alive.every((node) =>
@@ -209,7 +213,7 @@ const votes: Property<Pbft> = {
 
 const totalOrder: Property<Pbft> = {
   name: "total order",
-  claim: "no two correct replicas execute different commands in the same place",
+  claim: "no two correct replicas execute different commands at the same position",
   when: "always",
   history: told,
   holds({ nodes, history }) {
@@ -225,7 +229,7 @@ const totalOrder: Property<Pbft> = {
 
 const executedOnce: Property<Pbft> = {
   name: "executed once",
-  claim: "a correct replica executes a command once",
+  claim: "a correct replica executes each command at most once",
   when: "always",
   history: told,
   holds: ({ nodes, history }) => nodes.every((node) => !history<Told>(node).isTwice),
@@ -233,7 +237,8 @@ const executedOnce: Property<Pbft> = {
 
 const stableCheckpoints: Property<Pbft> = {
   name: "stable checkpoints",
-  claim: "what is stable at a correct replica 2f + 1 vouch for, and it is one state for each sequence number",
+  claim:
+    "every checkpoint that is stable at a correct replica is certified by 2f + 1 replicas, and each sequence number has only one state",
   when: "always",
   holds({ alive, state }: World<State>) {
     const digests = new Places<string>((a, b) => a === b);
@@ -252,7 +257,7 @@ const stableCheckpoints: Property<Pbft> = {
 
 const watermarks = ({ window }: PbftOptions): Property<Pbft> => ({
   name: "watermarks",
-  claim: "a correct replica knows of no sequence number outside its window",
+  claim: "a correct replica stores no sequence number outside its window",
   when: "always",
   holds: ({ alive, state }: World<State>) =>
     alive.every((node) => {
@@ -262,6 +267,7 @@ const watermarks = ({ window }: PbftOptions): Property<Pbft> => ({
     }),
 });
 
+/** Returns the properties that hold with these options. */
 export const propertiesWith = (options: PbftOptions): readonly Property<Pbft>[] => [
   certified,
   viewChanges,

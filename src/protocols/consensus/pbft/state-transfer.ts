@@ -1,4 +1,7 @@
-/** How a replica gets what it lacks: the state behind a stable checkpoint, and messages that were lost. */
+/**
+ * State transfer and retransmission: how a replica obtains the state of a stable checkpoint, and messages that were
+ * lost.
+ */
 
 import { clone } from "../../../core/plain.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -30,12 +33,13 @@ import {
   type State,
 } from "./vocabulary.ts";
 
-// State transfer: who has fallen behind a stable checkpoint fetches the state that 2f + 1 vouch for, from one of them, piece by piece.
-// What it gets it checks against the digest that they have signed; if that is wrong, or nothing comes, it asks the next.
+// State transfer: a replica that is behind a stable checkpoint fetches the state in pieces from one of the 2f + 1
+// replicas that signed it. It verifies the digest. If the digest differs or nothing arrives, it fetches from the next
+// replica.
 
 type Piece = Extract<Pbft["message"], { type: "state" }>;
 
-/** From the next one of those that vouch for it, from the beginning. */
+/** Restarts the transfer from the next signer of the proof. */
 function fetchState(state: State, ctx: Ctx): void {
   const { goal } = state;
   if (goal === null) return;
@@ -50,7 +54,7 @@ function sourceOf({ proof, source }: Goal, { self }: Ctx): NodeId | null {
   return nodes[source % nodes.length] ?? null;
 }
 
-/** At a replica that has it. One that has gone on since shows where it is. */
+/** Answers a fetch. A replica that has advanced since then sends its own checkpoint instead. */
 export function sendState(
   state: State,
   from: NodeId,
@@ -71,6 +75,7 @@ function sendProof({ stable }: State, to: NodeId, ctx: Ctx): void {
   for (const checkpoint of stable.proof) ctx.send(to, { type: "checkpoint", checkpoint });
 }
 
+/** Handles a piece of a checkpoint. */
 export function receiveState(state: State, from: NodeId, piece: Piece, options: PbftOptions, ctx: Ctx): void {
   const { goal } = state;
   if (goal === null || piece.sequence !== goal.sequence || from !== sourceOf(goal, ctx)) return;
@@ -80,7 +85,7 @@ export function receiveState(state: State, from: NodeId, piece: Piece, options: 
   goal.text += piece.text;
   goal.executed = piece.executed;
   if (!piece.isLast) return ctx.send(from, { type: "fetch", sequence: goal.sequence, position: goal.text.length });
-  if (digestOfState(goal.executed, goal.text) !== goal.digest) return fetchState(state, ctx); // Not what they have signed.
+  if (digestOfState(goal.executed, goal.text) !== goal.digest) return fetchState(state, ctx); // The digest differs.
   install(state, goal, options, ctx);
 }
 
@@ -102,17 +107,17 @@ function install(
   execute(state, options, ctx);
 }
 
-// What was lost is sent again: a replica that waits for something and comes no further tells the others where it stands, and they
-// send it what they have beyond that. Nothing else repeats by itself. (The thesis, Castro 2001, §5.2.)
+// Retransmission: a waiting replica that makes no progress sends its status, and the others send it the messages that
+// it may have missed. Replicas retransmit nothing else. (Castro's thesis, 2001, §5.2.)
 
 type Status = Extract<Pbft["message"], { type: "status" }>;
 
-/** What one status is answered with at most: so many sequence numbers. */
+/** The maximum number of sequence numbers in the answer to a status. */
 const MAX_RESENT = 8;
-/** Digests in one status. */
+/** The maximum number of digests in a status. */
 export const MAX_WANTED = 16;
 
-/** The status timer has run out. */
+/** Sends this replica's status if it is making no progress. Runs when the status timer expires. */
 export function askAround(state: State, options: PbftOptions, ctx: Ctx): void {
   const isStuck = state.watched === state.executed;
   state.watched = null;
@@ -120,10 +125,11 @@ export function askAround(state: State, options: PbftOptions, ctx: Ctx): void {
     tellStatus(state, ctx);
     if (state.goal !== null && state.goal.sequence > state.executed) fetchState(state, ctx);
   }
-  if (state.goal !== null && state.goal.sequence <= state.executed) state.goal = null; // It has come there by itself.
+  if (state.goal !== null && state.goal.sequence <= state.executed) state.goal = null; // Already reached.
   watchProgress(state, options, ctx);
 }
 
+/** Sends this replica's status to all others. */
 export function tellStatus(state: State, ctx: Ctx): void {
   for (const replica of others(state, ctx)) ctx.send(replica, statusOf(state));
 }
@@ -136,18 +142,19 @@ function statusOf(state: State): Status {
   return { type: "status", view, isChanging, stable: stable.sequence, executed, wanted };
 }
 
+/** Sends a replica the messages that it lacks according to its status. */
 export function receiveStatus(state: State, from: NodeId, status: Status, ctx: Ctx): void {
   if (!isReplica(state, ctx.self) || !isReplica(state, from)) return;
   if (status.stable < state.stable.sequence) sendProof(state, from, ctx);
   sendView(state, from, status, ctx);
   const missed = slotsOf(state).filter(([sequence]) => sequence > status.executed);
   for (const [sequence] of missed.slice(0, MAX_RESENT)) sendSlot(state, from, sequence, status, ctx);
-  // This replica is the one that has missed something.
+  // The sender is ahead. Send it this replica's own status, to receive the missing messages.
   if (status.view > state.view || (status.view === state.view && state.isChanging && !status.isChanging))
     if (!status.isChanging) ctx.send(from, statusOf(state));
 }
 
-/** What shows that a view has begun, or that this replica has given one up. */
+/** Sends the proof that a view has begun, or this replica's view change. */
 function sendView(state: State, to: NodeId, status: Status, ctx: Ctx): void {
   const isBehind = status.view < state.view || (status.view === state.view && status.isChanging);
   if (!isBehind) return;
@@ -172,7 +179,7 @@ function sendSlot(state: State, to: NodeId, sequence: number, status: Status, ct
   if (commit !== undefined) ctx.send(to, { type: "commit", commit });
 }
 
-/** What this replica has signed before a crash, it signs again: its journal says what that was. */
+/** Re-signs the votes that this replica cast before the crash. They are derived from the journal. */
 export function recall(state: State, ctx: Ctx): void {
   for (const [, slot] of slotsOf(state)) {
     const { prePrepare, prepared } = slot;

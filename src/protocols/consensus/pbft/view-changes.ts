@@ -1,4 +1,7 @@
-/** View changes (§4.4): backups that wait too long give up a view; its successor's primary takes over all that may have been committed. */
+/**
+ * View changes (§4.4): backups that wait too long give up a view, and the next primary adopts everything that may have
+ * been committed.
+ */
 import { entriesIn, nodesIn } from "../../../core/per-node.ts";
 import { canonical, equal } from "../../../core/plain.ts";
 import { type Signed, sign } from "../../../core/signatures.ts";
@@ -37,13 +40,13 @@ import {
   weakQuorum,
 } from "./vocabulary.ts";
 
-/** The timer has run out: for a request, or for the new view. */
+/** Gives up the view. Runs when the timer for a request or for the new view expires. */
 export function giveUp(state: State, options: PbftOptions, ctx: Ctx): void {
   if (isLast(state, options)) return;
   changeTo(state, state.view + 1, options, ctx);
 }
 
-/** From here on this replica takes no part in earlier views. */
+/** Moves to a later view. From then on, this replica takes no part in earlier views. */
 export function changeTo(state: State, view: number, options: PbftOptions, ctx: Ctx): void {
   state.view = view;
   state.isChanging = true;
@@ -56,16 +59,20 @@ export function changeTo(state: State, view: number, options: PbftOptions, ctx: 
   note(state, own, options, ctx);
 }
 
-/** C and P of the paper: the stable checkpoint, and what has been prepared above it. */
+/**
+ * Returns this replica's view change. It contains C and P from the paper: the stable checkpoint, and the certificates
+ * prepared above it.
+ */
 export function ownViewChange(state: State, ctx: Ctx): Signed<ViewChange> {
   const { view, stable } = state;
   const prepared = slotsOf(state).flatMap(([, slot]) => (slot.prepared === null ? [] : [slot.prepared]));
   return sign(ctx, viewChangeShape, { view, stable: stable.sequence, proof: stable.proof, prepared });
 }
 
+/** Handles a view change. */
 export function receiveViewChange(state: State, viewChange: Signed<ViewChange>, options: PbftOptions, ctx: Ctx): void {
   const { by, value } = viewChange;
-  if (value.view < state.view || (value.view === state.view && !state.isChanging)) return; // Of a view that is over, or goes on.
+  if (value.view < state.view || (value.view === state.view && !state.isChanging)) return; // That view is over or active.
   if (value.view <= (state.viewChanges[by]?.value.view ?? 0)) return;
   if (options.lastView > 0 && value.view > options.lastView) return;
   if (isSound(state, viewChange, options, ctx)) note(state, viewChange, options, ctx);
@@ -91,12 +98,13 @@ function note(state: State, viewChange: Signed<ViewChange>, options: PbftOptions
   if (all.length < quorum(state)) return;
   if (isPrimary(state, ctx.self)) return begin(state, all.slice(0, quorum(state)), options, ctx);
   if (viewChange.value.view === state.view && all.length === quorum(state) && !isLast(state, options))
-    ctx.setTimer("viewChange", timeOutMs(state, options)); // Its primary has what it needs: it is to begin in time.
+    ctx.setTimer("viewChange", timeOutMs(state, options)); // The primary can begin now, and should do so in time.
 }
 
 /**
- * f + 1 have given up this view, one of them at least for a reason: so it is given up here too, for the earliest of theirs (§4.5.2).
- * They may have gone to different views. Counting only those of one view would leave replicas apart for ever.
+ * Gives up this view if f + 1 replicas have, because at least one of them is correct. This replica moves to the
+ * earliest of their views (§4.5.2). Those replicas may be in different views. Counting each view separately could keep
+ * replicas apart forever. Returns whether this replica has moved.
  */
 function joinOthers(state: State, options: PbftOptions, ctx: Ctx): boolean {
   const later = entriesIn(state.viewChanges)
@@ -109,13 +117,16 @@ function joinOthers(state: State, options: PbftOptions, ctx: Ctx): boolean {
   return true;
 }
 
-/** By the ids of who has signed them, so that all make the same of them. */
+/** Returns the view changes to a view, ordered by signer so that all replicas derive the same result. */
 const viewChangesTo = ({ viewChanges }: State, view: number): Signed<ViewChange>[] =>
   entriesIn(viewChanges)
     .map(([, viewChange]) => viewChange)
     .filter(({ value }) => value.view === view);
 
-/** O of the paper: from the latest stable checkpoint to the last that is prepared, each number with the digest of the latest view, or nothing. */
+/**
+ * Returns O from the paper: for each sequence number from the latest stable checkpoint to the last prepared one, the
+ * digest from the latest view, or the null request.
+ */
 function assignmentsOf(view: number, viewChanges: readonly Signed<ViewChange>[]): Assignment[] {
   const from = Math.max(...viewChanges.map(({ value }) => value.stable));
   const prepared = viewChanges.flatMap(({ value }) => value.prepared.map(({ prePrepare }) => prePrepare.value));
@@ -127,7 +138,7 @@ function assignmentsOf(view: number, viewChanges: readonly Signed<ViewChange>[])
   });
 }
 
-/** At the new primary. */
+/** Begins the view at the new primary. */
 function begin(state: State, viewChanges: Signed<ViewChange>[], options: PbftOptions, ctx: Ctx): void {
   const { view } = state;
   const prePrepares = assignmentsOf(view, viewChanges).map((value) => sign(ctx, prePrepareShape, value));
@@ -136,10 +147,10 @@ function begin(state: State, viewChanges: Signed<ViewChange>[], options: PbftOpt
   enter(state, newView, options, ctx);
 }
 
-/** At a backup, from whomever: all in it is signed, and O follows from V. */
+/** Handles a new view at a backup. Any node may send it, because all parts are signed and O follows from V. */
 export function receiveNewView(state: State, newView: NewView, options: PbftOptions, ctx: Ctx): void {
   if (!isReplica(state, ctx.self)) return;
-  if (newView.view < state.view || (newView.view === state.view && !state.isChanging)) return; // It goes on, or is over.
+  if (newView.view < state.view || (newView.view === state.view && !state.isChanging)) return; // The view is active or over.
   if (options.lastView > 0 && newView.view > options.lastView) return;
   if (isJustified(state, newView, options, ctx)) enter(state, newView, options, ctx);
 }
@@ -162,7 +173,7 @@ function isJustified(
   );
 }
 
-/** It came by itself before. */
+/** Returns whether this view change has already been received and verified separately. */
 function isVerified({ viewChanges }: State, viewChange: Signed<ViewChange>): boolean {
   const known = viewChanges[viewChange.by];
   return known !== undefined && equal(known, viewChange);
@@ -186,19 +197,19 @@ function enter(state: State, newView: NewView, options: PbftOptions, ctx: Ctx): 
   takeUp(state, prePrepares, options, ctx);
 }
 
-/** What earlier primaries have assigned counts no more, but for what the new one has taken over. */
+/** Discards the assignments of earlier primaries, except those that the new primary has adopted. */
 function adopt(state: State, prePrepares: readonly Signed<Assignment>[], options: PbftOptions): void {
   for (const [, slot] of slotsOf(state)) slot.prePrepare = null;
   for (const prePrepare of prePrepares) {
     const { sequence, digest } = prePrepare.value;
-    if (!isInWindow(state, sequence, options)) continue; // One that has fallen behind is sent it again.
+    if (!isInWindow(state, sequence, options)) continue; // A replica that is behind receives it again.
     const slot = slotAt(state, sequence);
     slot.prePrepare = prePrepare;
     if (digest === NOTHING) keepBatch(slot, NOTHING, []);
   }
 }
 
-/** Agreement on it begins, and on what has been waiting. */
+/** Starts agreement on these assignments and on waiting requests. */
 function takeUp(state: State, prePrepares: readonly Signed<Assignment>[], options: PbftOptions, ctx: Ctx): void {
   const isLeading = isPrimary(state, ctx.self);
   const taken = prePrepares.filter(({ value }) => isInWindow(state, value.sequence, options));

@@ -1,4 +1,4 @@
-/** The words of PBFT: its state, what is signed, sent, journalled and said, and what can be told from a state. */
+/** The types and options of PBFT: its state, signed values, messages, commands, events and records. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { PerNode } from "../../../core/per-node.ts";
 import type { Context, NodeId } from "../../../core/protocol.ts";
@@ -8,43 +8,48 @@ import type { Signed } from "../../../core/signatures.ts";
 import { count, type OptionsOf, option, optionTable, positive, whole } from "../../options.ts";
 import type { Command, ReplicatedLog } from "../family/replicated-log.ts";
 
-/** What a message may hold, whatever the options: the bounds of its shape. */
+/** The maximum number of replicas. It bounds the message shapes, regardless of the options. */
 export const MAX_REPLICAS = 128;
+/** The maximum number of sequence numbers in progress. */
 export const MAX_WINDOW = 1_024;
+/** The maximum length of a piece of a checkpoint. */
 export const MAX_CHUNK_CHARS = 262_144;
 
-/** What commands of one batch have as their indices: each sequence number has room for so many. */
+/** The number of indexes that each sequence number reserves for the commands of its batch. */
 export const INDICES = 1_024;
 
+/** The option table for `pbft()`. */
 export const pbftOptions = optionTable(
   "pbft",
   {
-    clients: whole(0, "how many nodes, those with the highest ids, are clients only; the others are replicas"),
+    clients: whole(0, "how many nodes are only clients (the ones with the highest ids); the others are replicas"),
     viewChangeMs: positive(
       500,
-      "how long a backup waits for a request to be executed (§4.4); doubled by each view change, and halved after eight stable checkpoints",
+      "how long a backup waits for a request to be executed before it starts a view change (§4.4); doubled by each view change, halved after eight stable checkpoints",
     ),
-    maxViewChangeMs: positive(8_000, "the longest such wait"),
+    maxViewChangeMs: positive(8_000, "the longest time that a backup waits before it starts a view change"),
     retransmitMs: option(
       real,
       300,
-      "a client that has no answer after this time asks all replicas (§4.1); doubled each time, and halved after eight answers in time; 0: on command only",
+      "a client that gets no reply within this time sends its request to all replicas (§4.1); doubled after each retransmission, halved after eight timely replies; 0 means that it resends only on command",
     ),
     statusMs: option(
       real,
       150,
-      "a replica that is waiting reports its state this often, to get what it lacks; lengthened as `viewChangeMs` is; 0: never",
+      "how often a waiting replica reports its state to get missing messages; lengthened together with `viewChangeMs`; 0 means never",
     ),
-    checkpointEvery: count(16, "a checkpoint is taken after this many batches (§4.3, K)"),
+    checkpointEvery: count(16, "the number of batches between checkpoints (§4.3, K)"),
     window: count(
       32,
-      "how far the high watermark is above the stable checkpoint (§4.3, L); a multiple of `checkpointEvery`",
+      "the distance from the stable checkpoint to the high watermark (§4.3, L); a multiple of `checkpointEvery`",
     ),
-    maxBatch: count(64, "how many requests a batch holds", { max: INDICES }),
-    maxBatchChars: count(131_072, "how many characters a batch holds"),
-    maxInFlight: count(4, "how many batches are under way at a time, all except the first of them full"),
-    maxChunkChars: count(65_536, "how many characters of a state one message holds", { max: MAX_CHUNK_CHARS }),
-    lastView: whole(0, "the last view that is started, so that explorations end; 0: there is none"),
+    maxBatch: count(64, "the maximum number of requests in a batch", { max: INDICES }),
+    maxBatchChars: count(131_072, "the maximum number of characters in a batch"),
+    maxInFlight: count(4, "the maximum number of batches in progress; all except the first must be full"),
+    maxChunkChars: count(65_536, "the maximum number of characters of the state in one message", {
+      max: MAX_CHUNK_CHARS,
+    }),
+    lastView: whole(0, "the last view to start, so that explorations end; 0 means no limit"),
   },
   ({ checkpointEvery, window, viewChangeMs, maxViewChangeMs }, refuse) => {
     if (window % checkpointEvery !== 0 || window < 2 * checkpointEvery || window > MAX_WINDOW)
@@ -53,9 +58,10 @@ export const pbftOptions = optionTable(
   },
 );
 
+/** Options for `pbft()`. */
 export type PbftOptions = OptionsOf<typeof pbftOptions>;
 
-/** @throws UsageError if no node is a replica. */
+/** Checks the number of replicas. @throws UsageError if there are none or too many */
 export function requireReplicas({ clients }: PbftOptions, nodes: number): void {
   if (clients >= nodes || nodes - clients > MAX_REPLICAS)
     throw new UsageError(
@@ -64,32 +70,35 @@ export function requireReplicas({ clients }: PbftOptions, nodes: number): void {
     );
 }
 
-/** ⟨REQUEST, o, t, c⟩: the signer is c; its commands are numbered, and that number is t. */
+/** ⟨REQUEST, o, t, c⟩. The client c is the signer, and t is the number of its command. */
 export interface Request {
   sequence: number;
   operation: string;
 }
 
-/** At this place of the order, in this view, stands what has this digest. Signed as a pre-prepare, a prepare or a commit. */
+/** Assigns a digest to a sequence number in a view. Signed as a pre-prepare, a prepare or a commit. */
 export interface Assignment {
   view: number;
   sequence: number;
   digest: string;
 }
 
-/** ⟨CHECKPOINT, n, d, i⟩: what the state after the first n batches has as its digest. */
+/** ⟨CHECKPOINT, n, d, i⟩. The state after the first n batches has digest d. */
 export interface Checkpoint {
   sequence: number;
   digest: string;
 }
 
-/** What shows that an assignment is prepared: the primary's pre-prepare, and prepares of 2f others. */
+/** A proof that an assignment is prepared: the primary's pre-prepare, and the prepares of 2f backups. */
 export interface Certificate {
   prePrepare: Signed<Assignment>;
   prepares: Signed<Assignment>[];
 }
 
-/** ⟨VIEW-CHANGE, v, n, C, P, i⟩: `stable` is n, `proof` C, `prepared` P with at most one certificate for a sequence number. */
+/**
+ * ⟨VIEW-CHANGE, v, n, C, P, i⟩. `stable` is n, `proof` is C, and `prepared` is P with at most one certificate per
+ * sequence number.
+ */
 export interface ViewChange {
   view: number;
   stable: number;
@@ -97,14 +106,14 @@ export interface ViewChange {
   prepared: Certificate[];
 }
 
-/** ⟨NEW-VIEW, v, V, O⟩. All in it is signed, so anybody may pass it on. */
+/** ⟨NEW-VIEW, v, V, O⟩. All parts are signed, so any node may forward it. */
 export interface NewView {
   view: number;
   viewChanges: Signed<ViewChange>[];
   prePrepares: Signed<Assignment>[];
 }
 
-/** ⟨REPLY, v, t, c, i, r⟩ to a client that is apart. `index`: where the state machine was when it had applied it. */
+/** ⟨REPLY, v, t, c, i, r⟩ to a client that is not a replica. `index` is the command's index in the log. */
 export interface Reply {
   view: number;
   client: NodeId;
@@ -113,19 +122,23 @@ export interface Reply {
   index: number;
 }
 
-/** What a replica knows of one sequence number: of each other replica the latest that it has signed. */
+/**
+ * The votes, certificate and batches that a replica has for a sequence number. `prepares` and `commits` contain the
+ * latest vote from each replica.
+ */
 export interface Slot {
   prePrepare: Signed<Assignment> | null;
   prepares: PerNode<Signed<Assignment>>;
   commits: PerNode<Signed<Assignment>>;
-  /** Of the latest view in which it was prepared here: what a view change tells of it. */
+  /** The certificate from the latest view that prepared a batch here. A view change includes it. */
   prepared: Certificate | null;
-  /** The digest that 2f + 1 have committed. */
+  /** The digest that 2f + 1 replicas have committed. */
   committed: string | null;
-  /** The latest last. Those of older views may be wanted again by a view change. */
+  /** The batches, latest last. A view change may need batches from earlier views again. */
   batches: Batch[];
 }
 
+/** Requests that are ordered together. */
 export interface Batch {
   digest: string;
   requests: Signed<Request>[];
@@ -135,66 +148,80 @@ export interface Batch {
 interface Snapshot {
   sequence: number;
   digest: string;
-  /** Of each client, the last command of which is in it. */
+  /** For each client: its last command in the snapshot. */
   executed: PerNode<number>;
   text: string;
 }
 
-/** Known to be right, though this replica does not have it. */
+/** A proven checkpoint that this replica has to fetch. */
 export interface Goal {
   sequence: number;
   digest: string;
   proof: Signed<Checkpoint>[];
-  /** Which of those that vouch for it is asked. */
+  /** Selects the replica to fetch from among the signers of the proof. */
   source: number;
-  /** What of it has come. */
+  /** The parts received so far. */
   executed: PerNode<number>;
   text: string;
 }
 
+/** Vocabulary of PBFT. */
 export type Pbft = {
   state: {
-    /** Who orders and executes, ascending; other nodes are clients only. */
+    /** The nodes that order and execute requests, in ascending order. Other nodes are only clients. */
     replicas: NodeId[];
-    /** Journalled, like `isChanging`, `stable`, `slots` (but for commits) and `newView`. */
+    /** The current view. Journaled, like `isChanging`, `stable`, `slots` (except commits) and `newView`. */
     view: number;
-    /** Between its view change and the new view a replica takes part in no agreement. */
+    /**
+     * Whether the replica is between its view change and the new view. During that time it takes no part in agreement.
+     */
     isChanging: boolean;
     stable: Snapshot & { proof: Signed<Checkpoint>[] };
-    /** By sequence number, above the stable checkpoint and within the window. */
+    /** The slots above the stable checkpoint and within the window, keyed by sequence number. */
     slots: Record<number, Slot>;
-    /** What has shown that the view may begin, for those who have missed it. */
+    /** The proof that the view may begin, for replicas that missed it. */
     newView: NewView | null;
-    /** Up to this sequence number all is executed. */
+    /** All batches up to this sequence number have been executed. */
     executed: number;
-    /** Of each client, its last command that is executed. */
+    /** For each client: its last executed command. */
     last: PerNode<number>;
-    /** Up to this sequence number the primary has assigned. */
+    /** The last sequence number that the primary has assigned. */
     assigned: number;
-    /** Requests that are not executed, at most one of a client; the oldest first. */
+    /** Requests that have not been executed yet, oldest first. At most one per client. */
     pending: { request: Signed<Request>; isAssigned: boolean }[];
-    /** For which of them the view-change timer runs. */
+    /** The request for which the view-change timer runs. */
     awaited: { client: NodeId; sequence: number } | null;
-    /** View changes, of which eight stable checkpoints make up for one: each doubles the time-outs. */
+    /**
+     * The number of times the timeouts are doubled. Each view change adds one. Eight stable checkpoints subtract one.
+     */
     failures: number;
-    /** Of its own client: requests sent again, of which eight that were answered in time make up for one. */
+    /**
+     * The number of times that this node's client has doubled its wait. Each retransmission adds one. Eight timely
+     * answers subtract one.
+     */
     retransmissions: number;
-    /** The status timer runs, and `executed` was this when it was set. */
+    /** The value of `executed` when the status timer was set. Null if the timer is not running. */
     watched: number | null;
-    /** Its own, not stable yet; `digest` is empty until the state machine has handed in its snapshot. */
+    /**
+     * This replica's checkpoints that are not yet stable. `digest` is empty until the state machine supplies the
+     * snapshot.
+     */
     snapshots: Snapshot[];
-    /** The last checkpoints of each replica, ascending. */
+    /** For each replica: its last checkpoints, in ascending order. */
     checkpoints: PerNode<Signed<Checkpoint>[]>;
     viewChanges: PerNode<Signed<ViewChange>>;
     goal: Goal | null;
-    /** Who has signed what no correct replica signs: two things for one place, or what is not its to say. */
+    /**
+     * Replicas exposed as Byzantine: they signed two values for one sequence number, or a value that they must not
+     * sign.
+     */
     exposed: NodeId[];
-    /** The command that this node's own client has under way. */
+    /** The command that this node's client has in progress. */
     outstanding: { request: Signed<Request>; replies: PerNode<Reply>; isSentAgain: boolean } | null;
-    /** The last one sent to each client that is apart. */
+    /** For each client that is not a replica: the last reply to it. */
     replies: PerNode<Reply>;
   };
-  message: /** From a client, or passed on. */
+  message: /** From a client, or forwarded. */
     | { type: "request"; request: Signed<Request> }
     | { type: "prePrepare"; prePrepare: Signed<Assignment>; requests: Signed<Request>[] }
     | { type: "prepare"; prepare: Signed<Assignment> }
@@ -203,7 +230,7 @@ export type Pbft = {
     | { type: "checkpoint"; checkpoint: Signed<Checkpoint> }
     | { type: "viewChange"; viewChange: Signed<ViewChange> }
     | ({ type: "newView" } & NewView)
-    /** Where a replica stands that waits for something, and which batches it lacks. Others send again what it has missed. */
+    /** The progress of a waiting replica, and the batches that it lacks. Others resend the messages that it missed. */
     | { type: "status"; view: number; isChanging: boolean; stable: number; executed: number; wanted: string[] }
     | { type: "batch"; sequence: number; requests: Signed<Request>[] }
     | { type: "fetch"; sequence: number; position: number }
@@ -227,19 +254,22 @@ export type Pbft = {
 export type State = Pbft["state"];
 export type Ctx = Context<Pbft>;
 
-/** The primary of view v is replica v mod N (§4). */
+/** Returns the primary of a view. In view v it is replica v mod N (§4). */
 export const primaryOf = ({ replicas }: State, view: number): NodeId => replicas[view % replicas.length] as NodeId;
+/** Returns whether a node is a replica and not just a client. */
 export const isReplica = ({ replicas }: State, node: NodeId): boolean => replicas.includes(node);
+/** Returns whether this node is the primary of the current view. */
 export const isPrimary = (state: State, self: NodeId): boolean => primaryOf(state, state.view) === self;
 
 export const others = ({ replicas }: State, { self }: { readonly self: NodeId }): NodeId[] =>
   replicas.filter((replica) => replica !== self);
 
-/** 2f + 1 of 3f + 1: any two such sets meet in a correct replica. */
+/** Returns the quorum size: 2f + 1 of 3f + 1. Any two quorums share a correct replica. */
 export const quorum = ({ replicas }: State): number => byzantineQuorum(replicas.length);
-/** f + 1: one of them at least is correct. */
+/** Returns f + 1. At least one of that many replicas is correct. */
 export const weakQuorum = ({ replicas }: State): number => toleratedByzantine(replicas.length) + 1;
 
+/** Returns the command of a signed request. */
 export const commandOf = ({ by, value }: Signed<Request>): Command => ({ client: by, ...value });
 
 export const isSame = (a: Assignment, b: Assignment): boolean =>

@@ -1,4 +1,4 @@
-/** Raft through anything that can happen to a network and its nodes, drawn at random. */
+/** Runs Raft under random faults of the network and the nodes. */
 import fc from "fast-check";
 import { describe, it } from "vitest";
 import { safeThenLive } from "../../../../test/protocols/log-adversity.ts";
@@ -23,7 +23,7 @@ const log = {
 };
 
 describe("raft in adversity", () => {
-  it("is safe, reads included, and has a leader and decides what is proposed once faults cease", () =>
+  it("is safe, reads included, and elects a leader and decides proposals once faults cease", () =>
     safeThenLive(log, 40));
 
   it("the same, many runs", { tags: ["larger"] }, () => safeThenLive(log, 300));

@@ -1,7 +1,7 @@
 /**
- * Raft in which every run ends, so that all of them can be looked at: nodes stand for election in two terms, without a
- * pre-vote, and no heartbeats follow; a leader tells what is committed with the next entries. What safety rests on is all
- * there: terms, votes, the journal, the check of the log, entries that are replaced, snapshots, changes of members.
+ * Raft with finite runs, so that a search can explore all of them. Nodes start elections in only two terms, without a
+ * pre-vote, and leaders send no heartbeats, so the next entries carry the commit index. Everything that safety depends
+ * on is unchanged: terms, votes, the journal, the log checks, replaced entries, snapshots, membership changes.
  */
 import type { Context, Duration, Protocol, TimerOf } from "../../../core/protocol.ts";
 import { changedContext } from "../../contexts.ts";
@@ -12,7 +12,7 @@ import { type Raft, raft } from "./raft.ts";
 type Ctx = Context<Raft>;
 type State = Raft["state"];
 
-/** @param lastTerm the last term in which anybody stands. */
+/** Creates Raft with finite runs. @param lastTerm the last term that can have candidates */
 export function boundedRaft(given?: Partial<RaftOptions>, lastTerm = 2): Protocol<Raft> {
   const { start, receive, timeout, command, ...rest } = raft({
     ...given,
@@ -20,7 +20,7 @@ export function boundedRaft(given?: Partial<RaftOptions>, lastTerm = 2): Protoco
     checkQuorum: false,
     leaseReads: false,
   });
-  /** A time-out that began in the term before may run out in the last one. */
+  /** Ignores election timeouts in the last term. A timer set in the previous term may still expire in it. */
   const untilLast = (state: State, ctx: Ctx): void => {
     if (state.term < lastTerm) timeout.election(state, ctx);
   };
@@ -34,7 +34,10 @@ export function boundedRaft(given?: Partial<RaftOptions>, lastTerm = 2): Protoco
   };
 }
 
-/** The same handlers, of which none arms the timers that go on for ever. The state is the first argument, the context the last. */
+/**
+ * Wraps the handlers so that they never set a timer that recurs forever. Their first argument is the state, and their
+ * last argument is the context.
+ */
 function calmly<T extends object>(handlers: T, lastTerm: number): T {
   const entries = Object.entries(handlers as Record<string, (...args: unknown[]) => void>);
   return Object.fromEntries(
@@ -49,6 +52,6 @@ const calm = (state: State, lastTerm: number, ctx: Ctx): Ctx =>
   changedContext(ctx, {
     setTimer(timer: TimerOf<Raft>, duration: Duration) {
       if (timer === "election" && state.term < lastTerm) ctx.setTimer(timer, duration);
-      else ctx.cancelTimer(timer); // One that was armed in the term before.
+      else ctx.cancelTimer(timer); // It may have been set in the previous term.
     },
   });

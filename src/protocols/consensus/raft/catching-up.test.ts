@@ -1,4 +1,4 @@
-/** New voters have the log before they count, or are refused. */
+/** Checks that new voters catch up with the log before they count, or are refused. */
 
 import { describe, expect, it } from "vitest";
 import { type RaftStage, raftStage } from "../../../../test/protocols/raft-stage.ts";
@@ -13,7 +13,7 @@ import { safetyWith } from "./properties.ts";
 import { type Raft, raft } from "./raft.ts";
 
 const NODES = [0, 1, 2, 3, 4];
-/** An entry takes a round trip, 20 ms, to whoever lacks it. */
+/** Sending an entry to a node that lacks it takes a round trip of 20 ms. */
 const options: Partial<RaftOptions> = {
   voters: [0, 1, 2],
   priorities: NODES.map((node) => ({ node, behind: node })),
@@ -22,7 +22,7 @@ const options: Partial<RaftOptions> = {
   maxInFlight: 1,
 };
 
-/** 0 leads, and its log has so many entries. */
+/** Makes node 0 lead, with a log of this many entries. */
 function staged(entries: number, changed: Partial<RaftOptions> = {}): RaftStage {
   const stage = raftStage({ nodes: NODES.length, options: { ...options, ...changed }, logged: false });
   stage.settle();
@@ -42,10 +42,10 @@ const refusals = ({ sim }: RaftStage, node: NodeId): string[] =>
 const committed = ({ sim }: RaftStage): number => sim.world.state(0).commitIndex;
 
 describe("raft: new voters catch up first (thesis §4.2.1)", () => {
-  it("they count once they have the log; until then the old voters go on", () => {
+  it("they count once they have the log; until then the old voters continue", () => {
     const stage = staged(20);
     change(stage, 0, 0, 1, 2, 3, 4);
-    stage.sim.crash(2); // Five voters with two empty logs could commit nothing.
+    stage.sim.crash(2); // Five voters, two with empty logs, could commit nothing.
     const before = committed(stage);
     stage.propose(0, "meanwhile");
     stage.sim.run(stage.sim.now + 100);
@@ -57,7 +57,7 @@ describe("raft: new voters catch up first (thesis §4.2.1)", () => {
     expect(stage.sim.violations).toEqual([]);
   });
 
-  it("without that nothing is committed until a new voter has the log", () => {
+  it("without catching up nothing is committed until a new voter has the log", () => {
     const stage = staged(20, { catchUpRounds: 0 });
     change(stage, 0, 0, 1, 2, 3, 4);
     stage.sim.crash(2);
@@ -67,7 +67,7 @@ describe("raft: new voters catch up first (thesis §4.2.1)", () => {
     expect(committed(stage)).toBe(before);
   });
 
-  it("a round that takes longer than the least election time-out is followed by a shorter one", () => {
+  it("a round that takes longer than the shortest election timeout is followed by a shorter one", () => {
     const stage = staged(40);
     change(stage, 0, 0, 1, 2, 3);
     const rounds = new Set<string>();
@@ -81,12 +81,12 @@ describe("raft: new voters catch up first (thesis §4.2.1)", () => {
     expect(votersOf(stage, 0)).toEqual([0, 1, 2, 3]);
   });
 
-  it("who falls behind as fast as it is sent the log is refused after so many rounds, and whoever asked is told", () => {
+  it("a node that falls behind as fast as it catches up is refused after `catchUpRounds`, and the requester is notified", () => {
     const stage = staged(30);
     change(stage, 1, 0, 1, 2, 3);
     for (let at = 0; at < 220; at++) {
       stage.propose(0, `y${at}`);
-      stage.sim.run(stage.sim.now + 20); // As fast as node 3 takes them.
+      stage.sim.run(stage.sim.now + 20); // The leader sends them as fast as node 3 accepts them.
     }
     expect([refusals(stage, 0), refusals(stage, 1), refusals(stage, 2)]).toEqual([
       ["0,1,2,3: too slow"],
@@ -96,17 +96,17 @@ describe("raft: new voters catch up first (thesis §4.2.1)", () => {
     expect(votersOf(stage, 0)).toEqual([0, 1, 2]);
     const known = stage.sim.world.state(3).commitIndex;
     stage.settle();
-    expect(stage.sim.world.state(3).commitIndex).toBe(known); // It is no member, and is sent nothing.
-    change(stage, 1, 0, 1, 2, 3); // Nothing more is proposed now.
+    expect(stage.sim.world.state(3).commitIndex).toBe(known); // Node 3 is not a member, and receives nothing.
+    change(stage, 1, 0, 1, 2, 3); // No other change is proposed now.
     stage.sim.run(stage.sim.now + 8_000);
     expect(votersOf(stage, 3)).toEqual([0, 1, 2, 3]);
   });
 
-  it("who does not answer is refused, and another change is possible", () => {
+  it("a node that does not answer is refused, and another change is possible", () => {
     const stage = staged(3);
     stage.sim.crash(4);
     change(stage, 0, 0, 1, 2, 3, 4);
-    change(stage, 0, 0, 1, 2, 3); // Another one is under way.
+    change(stage, 0, 0, 1, 2, 3); // A different change is in progress.
     stage.settle();
     expect([refusals(stage, 0), votersOf(stage, 0)]).toEqual([["0,1,2,3,4: no progress"], [0, 1, 2]]);
     change(stage, 0, 0, 1, 2, 3);
@@ -114,7 +114,7 @@ describe("raft: new voters catch up first (thesis §4.2.1)", () => {
     expect(votersOf(stage, 3)).toEqual([0, 1, 2, 3]);
   });
 
-  it("learners that have the log already are voters at once, and who leaves has nothing to catch up with", () => {
+  it("learners with the log become voters at once, and leaving nodes need not catch up", () => {
     const stage = staged(10, { learners: [3, 4] });
     change(stage, 0, 0, 1, 3);
     expect(stage.logs()[0]).toContain("1:x9 1:{0,1,2→0,1,3}");
@@ -123,7 +123,7 @@ describe("raft: new voters catch up first (thesis §4.2.1)", () => {
     expect(stage.logs()[0]).toContain("1:{0,1,3→0,1}");
   });
 
-  it("a new voter may have to be sent the snapshot", () => {
+  it("a new voter may receive the snapshot", () => {
     const stage = staged(20, { keptEntries: 0 });
     stage.sim.command(0, { type: "compact", index: 21, snapshot: snapshotOf("all of the twenty", 2) });
     change(stage, 0, 0, 1, 2, 3);
@@ -132,7 +132,7 @@ describe("raft: new voters catch up first (thesis §4.2.1)", () => {
     expect(textOf(stage.sim.world.state(3).snapshot.chunks)).toBe("all of the twenty");
   });
 
-  it("with its leader the catching up ends, and the next leader is asked again", () => {
+  it("catching up ends with its leader, and the next leader gets the request again", () => {
     const stage = staged(30);
     change(stage, 0, 0, 1, 2, 3);
     stage.sim.run(stage.sim.now + 100);
@@ -151,7 +151,7 @@ describe("raft: new voters catch up first (thesis §4.2.1)", () => {
 describe("raft: catch-up as a property", () => {
   const asked = safetyWith({ catchUpRounds: 1 });
 
-  it("is violated where it is not done", () => {
+  it("is violated without catching up", () => {
     const sim = simulation<Raft>({
       protocol: { ...raft({ ...options, catchUpRounds: 0 }), properties: asked },
       nodes: NODES,
@@ -164,7 +164,7 @@ describe("raft: catch-up as a property", () => {
     expect(sim.violations.map(({ property }) => property)).toEqual(["catch-up"]);
   });
 
-  /** Two voters and a node that is none, which they make one. */
+  /** Explores two voters and a node that is to become a voter. */
   const explored = (catchUpRounds: number, crashes: number) =>
     explore<Raft>({
       protocol: { ...boundedRaft({ voters: [0, 1], catchUpRounds }, 1 + crashes), properties: asked },
@@ -178,13 +178,13 @@ describe("raft: catch-up as a property", () => {
       recoveries: crashes,
     });
 
-  it("holds in every run of a time-out, and is broken in some where it is not done", () => {
+  it("holds in every run of one timeout, and is violated in some without catching up", () => {
     const found = reaching(explored(1, 0), "led", "reconfigured");
     expect([found.property, found.states]).toEqual([null, 81]);
     expect(explored(0, 0)).toMatchObject({ verdict: "violated", property: { name: "catch-up" } });
   });
 
-  it("holds in every run of two time-outs with a crash and a recovery", { tags: ["long"] }, () => {
+  it("holds in every run of two timeouts with a crash and a recovery", { tags: ["long"] }, () => {
     const found = reaching(explored(1, 1), "led", "reconfigured", "replay appended");
     expect([found.property, found.states]).toEqual([null, 49_307]);
   });

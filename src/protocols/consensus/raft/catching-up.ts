@@ -1,7 +1,8 @@
 /**
- * Catching up new servers (thesis §4.2.1). A voter with an empty log would count at once, and nothing would be committed until it
- * has all of it. So its log is brought up to the leader's first, in rounds: each sends what was in the log when the round began.
- * Rounds get shorter; when one has taken no longer than the least election time-out, the change begins.
+ * Catching up new servers (thesis §4.2.1). A voter with an empty log would count toward the quorum immediately, and
+ * could block commits until it has the whole log. So the leader first replicates its log to the new voter in rounds.
+ * Each round sends the entries that were in the log when the round began, so rounds become shorter. The change begins
+ * after a round that took no longer than the shortest election timeout.
  */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import type { Members, Refusal } from "../family/replicated-log.ts";
@@ -14,7 +15,7 @@ import type { CatchUp, Leader, Raft } from "./vocabulary.ts";
 type State = Raft["state"];
 type Ctx = Context<Raft>;
 
-/** Of a change that is possible now. One at a time: what is asked for meanwhile is asked for again. */
+/** Begins a membership change if one is possible now. Otherwise does nothing, and the requester must retry. */
 export function beginChange(
   state: State,
   role: Leader,
@@ -28,7 +29,7 @@ export function beginChange(
   const newcomers = voters.filter((node) => node !== ctx.self && !state.configuration.voters.includes(node));
   if (options.catchUpRounds === 0 || newcomers.length === 0) return appendOwn(state, role, change, options, ctx);
   role.catchUp = { voters, learners, asker, newcomers, round: 0, target: 0, isSlow: false, progress: 0 };
-  meetMembers(state, role, lastIndex(state.log), ctx.self); // From its last entry on: they say how much they lack.
+  meetMembers(state, role, lastIndex(state.log), ctx.self); // The answers show how far behind these nodes are.
   beginCatchUpRound(state, role, role.catchUp, options, ctx);
 }
 
@@ -42,17 +43,20 @@ function beginCatchUpRound(state: State, role: Leader, catchUp: CatchUp, options
     const follower = role.followers[node];
     if (follower !== undefined) replicate(state, node, follower, options, ctx);
   }
-  noteCaughtUp(state, role, options, ctx); // They may have it all: learners, or where nothing has been appended in the round before.
+  noteCaughtUp(state, role, options, ctx); // Learners may already be up to date.
 }
 
-/** It changes with each answer that tells of something new: entries, or a chunk of a snapshot. */
+/**
+ * Returns the progress of the newcomers. It grows with each answer that reports new entries or a new chunk of a
+ * snapshot.
+ */
 const progressOf = ({ followers }: Leader, { newcomers }: CatchUp): number =>
   newcomers.reduce((sum, node) => {
     const follower = followers[node];
     return sum + (follower?.match ?? 0) + (follower?.sending.is === "snapshot" ? follower.sending.received : 0);
   }, 0);
 
-/** Called when a newcomer may have all that the round is about. */
+/** Ends the round if all newcomers have reached its target. Call this whenever one of them may have. */
 export function noteCaughtUp(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
   const { catchUp } = role;
   if (catchUp === null) return;
@@ -60,13 +64,16 @@ export function noteCaughtUp(state: State, role: Leader, options: RaftOptions, c
   if (catchUp.isSlow && catchUp.round >= options.catchUpRounds) return refuse(state, role, catchUp, "too slow", ctx);
   if (catchUp.isSlow) return beginCatchUpRound(state, role, catchUp, options, ctx);
   const change = role.transfer === null ? changeTo(state, role, catchUp) : null;
-  if (change === null) return giveUp(state, role, ctx); // Another is to lead, and is asked again.
+  if (change === null) return giveUp(state, role, ctx); // No change is possible now. The requester retries.
   role.catchUp = null;
   ctx.cancelTimer("catchUp");
   appendOwn(state, role, change, options, ctx);
 }
 
-/** The least election time-out has gone by: the round is a long one, and over for good if nothing has come of it meanwhile. */
+/**
+ * Marks the round as slow, or refuses the change if the newcomers have made no progress. Runs when the shortest
+ * election timeout has elapsed.
+ */
 export function checkCatchUp(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
   const { catchUp } = role;
   if (catchUp === null) return;
@@ -85,7 +92,7 @@ function refuse(state: State, role: Leader, catchUp: CatchUp, reason: Refusal, c
   if (asker !== ctx.self) ctx.send(asker, refused);
 }
 
-/** Who was to be a voter and is no member is sent nothing any more. */
+/** Stops replicating to nodes that were catching up but did not become members. */
 function giveUp(state: State, role: Leader, ctx: Ctx): void {
   role.catchUp = null;
   ctx.cancelTimer("catchUp");

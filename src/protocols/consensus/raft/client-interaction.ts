@@ -1,4 +1,4 @@
-/** Client interaction (§8): what is asked of any node is done by the leader. */
+/** Client interaction (§8): any node accepts requests, and the leader executes them. */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { beginChange } from "./catching-up.ts";
 import { transfer } from "./leadership-transfer.ts";
@@ -11,7 +11,7 @@ import { type Forwarded, leaderOf, type Raft } from "./vocabulary.ts";
 type State = Raft["state"];
 type Ctx = Context<Raft>;
 
-/** What comes when no leader is known is lost, but for commands, and these are held back for a while. */
+/** Sends a request to the leader. If no leader is known, a command waits, and other requests are dropped. */
 export function ask(state: State, request: Forwarded, options: RaftOptions, ctx: Ctx): void {
   const leader = leaderOf(state, ctx.self);
   if (leader === ctx.self) perform(state, ctx.self, request, options, ctx);
@@ -19,16 +19,17 @@ export function ask(state: State, request: Forwarded, options: RaftOptions, ctx:
   else if (request.type === "propose") wait(state, request.command, options);
 }
 
-/** Once a leader is known. */
+/** Retries waiting commands once a leader is known. */
 export function askAgain(state: State, options: RaftOptions, ctx: Ctx): void {
   const { waiting } = state;
   state.waiting = [];
   for (const command of waiting) ask(state, { type: "propose", command }, options, ctx);
 }
 
+/** Executes a request at the leader. Another node may have forwarded it. */
 export function perform(state: State, asker: NodeId, request: Forwarded, options: RaftOptions, ctx: Ctx): void {
   const { role } = state;
-  if (role.is !== "leader") return; // Not any more: it is asked again.
+  if (role.is !== "leader") return; // This node no longer leads. The client retries.
   switch (request.type) {
     case "propose":
       return propose(state, request.command, options, ctx);

@@ -1,4 +1,6 @@
-/** What is known to go wrong with Raft, and does not here: reads, leases, bounds, members, snapshots; figure 7. */
+/**
+ * Checks known pitfalls of Raft implementations: reads, leases, bounds, members, snapshots, and figure 7 of the paper.
+ */
 
 import { describe, expect, it } from "vitest";
 import { type RaftStage, raftStage } from "../../../../test/protocols/raft-stage.ts";
@@ -24,7 +26,10 @@ const isReadable = ({ sim }: RaftStage, node: NodeId, read: number): boolean =>
   sim.events(node).some((event) => event.type === "readable" && event.read === read);
 
 describe("raft: reads", () => {
-  /** 0 leads, and is cut off; another leads, and has committed a command that 0 knows nothing of. */
+  /**
+   * Makes node 0 lead, then cuts it off. A different node then leads and has committed a command that node 0 does not
+   * know of.
+   */
   function deposed(options: Partial<RaftOptions>, rate = 1): RaftStage {
     const stage = settled(3, options);
     stage.sim.clockRate(0, rate);
@@ -36,7 +41,7 @@ describe("raft: reads", () => {
     return stage;
   }
 
-  it("a leader that has been deposed and does not know it answers no read", () => {
+  it("a deposed leader that does not know it answers no read", () => {
     const stage = deposed({ checkQuorum: false });
     expect(stage.sim.world.state(0).role.is).toBe("leader");
     stage.sim.command(0, { type: "read", read: 1 });
@@ -44,7 +49,7 @@ describe("raft: reads", () => {
     expect(isReadable(stage, 0, 1)).toBe(false);
   });
 
-  it("a lease has run out before anybody else can be elected, if clocks keep to the margin", () => {
+  it("a lease expires before another node can be elected, if clocks keep to the margin", () => {
     const stage = deposed({ leaseReads: true, maxElectionMs: 330 }, 0.95);
     stage.sim.command(0, { type: "read", read: 1 });
     expect(isReadable(stage, 0, 1)).toBe(false);
@@ -56,7 +61,7 @@ describe("raft: reads", () => {
     expect(isReadable(stage, 0, 1)).toBe(true);
   });
 
-  it("what is read of a leader that has committed nothing yet is answered once it has, without being asked again", () => {
+  it("a read at a leader that has committed nothing is answered after its first commit, without a retry", () => {
     const stage = raftStage({ nodes: 3, options: inOrder(3) });
     const { sim } = stage;
     while (sim.world.state(0).role.is !== "leader") sim.run(sim.now + 1);
@@ -68,7 +73,7 @@ describe("raft: reads", () => {
     expect(isReadable(stage, 0, 1)).toBe(true);
   });
 
-  it("a read that comes while a round is on its way waits for the next one", () => {
+  it("a read that arrives during a round waits for the next one", () => {
     const stage = settled(3);
     const { sim } = stage;
     sim.command(0, { type: "read", read: 1 });
@@ -81,8 +86,8 @@ describe("raft: reads", () => {
   });
 });
 
-describe("raft: what has been lost", () => {
-  it("is sent again though reads come so often that the next round has begun before a heartbeat is due", () => {
+describe("raft: lost messages", () => {
+  it("are sent again even if reads begin the next round before a heartbeat is due", () => {
     const stage = settled(3, { heartbeatMs: 75 });
     const { sim } = stage;
     for (let read = 1; read <= 60; read++) {
@@ -99,7 +104,7 @@ describe("raft: what has been lost", () => {
 });
 
 describe("raft: bounds", () => {
-  it("a leader that can commit nothing drops what is proposed beyond its bound, and counts it", () => {
+  it("a leader that can commit nothing drops and counts proposals beyond its bound", () => {
     const stage = settled(3, { maxUncommitted: 5, checkQuorum: false });
     stage.sim.partition([[0]]);
     for (let at = 0; at < 8; at++) stage.propose(0, `x${at}`);
@@ -107,7 +112,7 @@ describe("raft: bounds", () => {
     expect([log.entries.length - commitIndex, dropped]).toEqual([5, 3]);
   });
 
-  it("a new leader counts what earlier terms have left uncommitted, and never takes more than its bound", () => {
+  it("a new leader counts uncommitted entries of earlier terms, and never exceeds its bound", () => {
     const node = { self: 0, peers: [1, 2] };
     const protocol = raft({ preVote: false, checkQuorum: false, maxUncommittedChars: 1_000 });
     let state = protocol.init(node.self, node.peers);
@@ -132,7 +137,7 @@ describe("raft: bounds", () => {
     expect([counted(), state.dropped]).toEqual([1_000, 1 + 17]);
   });
 
-  it("a node that knows no leader holds back so many commands, and proposes them when it knows one", () => {
+  it("a node without a leader queues `maxWaiting` commands, and proposes them when it knows one", () => {
     const stage = raftStage({ nodes: 3, options: { ...inOrder(3), maxWaiting: 2 } });
     for (const operation of ["a", "b", "c"]) stage.propose(1, operation);
     expect(stage.sim.world.state(1)).toMatchObject({ dropped: 1, waiting: [{ operation: "a" }, { operation: "b" }] });
@@ -140,7 +145,7 @@ describe("raft: bounds", () => {
     expect(new Set(stage.logs())).toEqual(new Set(["1:noop 1:a 1:b"]));
   });
 
-  it("no more messages are on their way to a follower than its window, and all of the log arrives", () => {
+  it("messages in flight to a follower stay within its window, and the whole log arrives", () => {
     const stage = settled(3, { maxInFlight: 2, maxBatchEntries: 3 });
     for (let at = 0; at < 40; at++) stage.propose(0, `x${at}`);
     const { role } = stage.sim.world.state(0);
@@ -153,7 +158,7 @@ describe("raft: bounds", () => {
 });
 
 describe("raft: members and leadership", () => {
-  it("a change is refused until an entry of the leader's own term is committed, and while another is under way", () => {
+  it("a change is refused until an entry of the leader's own term is committed, and while another is in progress", () => {
     const stage = settled(5);
     const { sim } = stage;
     const change = (...voters: NodeId[]) => sim.command(0, { type: "reconfigure", voters, learners: [] });
@@ -169,7 +174,7 @@ describe("raft: members and leadership", () => {
     expect(stage.logs()[0]?.split(" ")).toHaveLength(3);
   });
 
-  it("leadership is not handed to a learner, and comes back if the other is not there", () => {
+  it("leadership does not go to a learner, and comes back if the target is down", () => {
     const stage = settled(4, { voters: [0, 1, 2], learners: [3] });
     const { sim } = stage;
     sim.command(0, { type: "transfer", to: 3 });
@@ -194,7 +199,7 @@ describe("raft: figure 7", () => {
     [1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3],
   ];
 
-  it("whatever the logs of the others have become, a leader makes them like its own, a term at a time", () => {
+  it("a leader makes any diverging log equal to its own, a term at a time", () => {
     const protocol = raft({ priorities: terms.map((_, node) => ({ node, behind: node === 0 ? 0 : 9 })) });
     const nodes = terms.map((_, node) => node);
     const sim = simulation<Raft>({
@@ -214,7 +219,8 @@ describe("raft: figure 7", () => {
     const logs = nodes.map((node) => sim.world.state(node).log.entries.map(({ term }) => term));
     expect(logs).toEqual(nodes.map(() => [...(terms[0] ?? []), 8]));
     expect(sim.violations).toEqual([]);
-    // 1 and 2 are too short: one each. 5 is too short and has a conflict in a term; 6 has conflicts in two terms: two each.
+    // Logs 1 and 2 are too short, which takes one rejection each. Log 5 is too short and has a conflict in one term,
+    // and log 6 has conflicts in two terms, which takes two each.
     expect(sim.messages.byType.rejected).toBe(6);
   });
 });
@@ -225,15 +231,15 @@ describe("raft: options", () => {
     [{ maxElectionMs: 100 }, "expected raft.maxElectionMs to be a number >= minElectionMs, which is 300, got 100"],
     [{ voters: [] }, "expected raft.voters to be null or at least one node, got []"],
     [{ voters: [0], learners: [0] }, "expected raft.learners to be nodes that are not voters, got [0]"],
-    [{ leaseReads: true, checkQuorum: false }, "expected raft.leaseReads to be false where checkQuorum is"],
+    [{ leaseReads: true, checkQuorum: false }, "expected raft.leaseReads to be false unless checkQuorum is true"],
     [{ maxInFlight: 0 }, "expected raft.maxInFlight to be a whole number > 0, got 0"],
-  ])("refuses %j", (options, sentence) => {
+  ])("rejects %j", (options, sentence) => {
     expect(() => raft(options)).toThrow(sentence);
   });
 });
 
 describe("raft: a node that was down while the members changed", () => {
-  it("has them from the snapshot", () => {
+  it("learns them from the snapshot", () => {
     const { sim } = settled(5, { keptEntries: 0 });
     sim.crash(4);
     sim.command(0, { type: "reconfigure", voters: [0, 1, 2], learners: [3, 4] });

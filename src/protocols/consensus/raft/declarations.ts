@@ -1,4 +1,4 @@
-/** What Raft says of itself: the shapes of what it sends and journals, its claims (figure 3), its costs, its picture. */
+/** Raft's declarations: the shapes of messages, commands and records, and the assumptions, costs and view. */
 import type { Protocol } from "../../../core/protocol.ts";
 import { boolean, chunk, list, natural, nullable, oneOf, struct, variants } from "../../../core/shape.ts";
 import {
@@ -28,6 +28,7 @@ const entries = list(
 );
 const { compact: _compact, reply: _reply, ...forwarded } = logCommandShapes;
 
+/** The shapes, source, assumptions and costs. */
 export const declarations: Declarations = {
   shapes: {
     message: {
@@ -81,14 +82,14 @@ export const declarations: Declarations = {
   source: "Ongaro & Ousterhout, USENIX ATC 2014; Ongaro's thesis, Stanford 2014",
   assumes: [
     "crash-recovery nodes with a journal",
-    "for liveness: a majority alive and connected to a common leader, reliable links and bounded delay in the end",
-    "for lease reads: clocks within the margin, no pauses",
+    "for liveness: a majority alive and connected to a common leader; eventually reliable links and bounded delay",
+    "for lease reads: clock drift within the configured margin, no process pauses",
   ],
   properties,
   costs: [
-    { when: "a batch of entries", messages: (n) => 2 * (n - 1) },
-    { when: "an election, with its pre-vote and the first entry of the term", messages: (n) => 6 * (n - 1) },
-    { when: "a read", messages: (n) => 2 * (n - 1) },
+    { when: "one batch of entries", messages: (n) => 2 * (n - 1) },
+    { when: "one election, with its pre-vote and the first entry of the term", messages: (n) => 6 * (n - 1) },
+    { when: "one read", messages: (n) => 2 * (n - 1) },
     { when: "a round of heartbeats", messages: (n) => 2 * (n - 1) },
   ],
   view: (state, self) => ({

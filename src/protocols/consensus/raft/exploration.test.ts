@@ -1,4 +1,4 @@
-/** Raft in every run within bounds, time-outs at any time; and in random runs of the whole. */
+/** Explores every run of Raft within bounds, with timeouts at any time, and random runs of unbounded Raft. */
 
 import { describe, expect, it } from "vitest";
 import { asInFigure8, overAConflict, readElsewhere, withinALease } from "../../../../test/protocols/raft-models.ts";
@@ -15,9 +15,9 @@ const propose = (client: NodeId): Raft["command"] => ({
   type: "propose",
   command: { client, sequence: 1, operation: "x" },
 });
-/** From three voters to two, and a learner. */
+/** Changes from three voters to two, and a learner. */
 const change: Raft["command"] = { type: "reconfigure", voters: [0, 1], learners: [2] };
-/** While this is joint, node 0 is a majority of the new voters. */
+/** While this change is joint, node 0 is a majority of the new voters. */
 const toNodeZero: Raft["command"] = { type: "reconfigure", voters: [0], learners: [1, 2] };
 
 type Asks = Readonly<Record<NodeId, readonly Raft["command"][]>>;
@@ -30,7 +30,7 @@ function exploring(asked: Asks, bounds: Bounds = {}, ...reached: string[]): Expl
   return reaching(explore<Raft>({ protocol: boundedRaft(), ...three, asks, ...bounds }), "led", ...reached);
 }
 
-/** As far as one goes that does not end within the memory of a small machine. */
+/** The limit on states for a search that does not fit into the memory of a small machine. */
 const MOST_STATES = 2_000_000;
 
 const deeds = ({ path }: Exploration<Raft>): string[] =>
@@ -39,43 +39,45 @@ const deeds = ({ path }: Exploration<Raft>): string[] =>
     return `${move.node} ${move.kind}${what}`;
   });
 
-// More time-outs than the bound are cut off, and nothing else: "unknown" where no property is violated.
+// Only runs with more timeouts than the bound are cut off, so the verdict is "unknown" if no property is violated.
 describe("raft: every run of three nodes in two terms", () => {
-  it("two stand", () => {
+  it("two candidates", () => {
     expectStates(exploring({}, { maxTimeouts: 2 }), "unknown", 9_382);
   });
 
-  it("all stand, in both terms: not cut off at all", { tags: ["long"] }, () => {
+  it("all nodes are candidates in both terms: complete", { tags: ["long"] }, () => {
     expectStates(exploring({}), "holds", 403_115);
   });
 
-  it("all stand, in both terms, and a command is proposed: not cut off at all", { tags: ["long"] }, () => {
+  it("all nodes are candidates in both terms, and a command is proposed: complete", { tags: ["long"] }, () => {
     expectStates(exploring({ 0: [propose(0)] }, {}, "decided"), "holds", 1_289_138);
   });
 
-  it("two stand, and two propose", { tags: ["long"] }, () => {
+  it("two candidates and two proposals", { tags: ["long"] }, () => {
     const found = exploring({ 0: [propose(0)], 1: [propose(1)] }, { maxTimeouts: 2 }, "decided");
     expectStates(found, "unknown", 416_187);
   });
 
-  it("two stand, one proposes, and a node crashes at any time and comes back", { tags: ["long"] }, () => {
+  it("two candidates, a proposal, and a node that crashes at any time and recovers", { tags: ["long"] }, () => {
     const bounds = { maxTimeouts: 2, crashes: 1, recoveries: 1 };
     const found = exploring({ 0: [propose(0)] }, bounds, "decided", "replay voted", "replay appended");
     expectStates(found, "unknown", 580_449);
   });
 
-  it("two stand, one proposes, and the members change", { tags: ["long"] }, () => {
+  it("two candidates, a proposal, and a membership change", { tags: ["long"] }, () => {
     const found = exploring({ 0: [change, propose(0)] }, { maxTimeouts: 2 }, "decided", "reconfigured");
     expectStates(found, "unknown", 267_047);
   });
 
-  it("two stand, the members change, and a node crashes at any time and comes back", { tags: ["long"] }, () => {
+  it("two candidates, a membership change, and a node that crashes at any time and recovers", {
+    tags: ["long"],
+  }, () => {
     const bounds = { maxTimeouts: 2, crashes: 1, recoveries: 1 };
     const found = exploring({ 0: [change] }, bounds, "reconfigured", "replay voted", "replay appended");
     expectStates(found, "unknown", 572_508);
   });
 
-  it("two stand, one proposes, the members change, and a node crashes at any time and comes back", {
+  it("two candidates, a proposal, a membership change, and a node that crashes at any time and recovers", {
     tags: ["larger"],
   }, () => {
     const bounds = { maxTimeouts: 2, crashes: 1, recoveries: 1, maxStates: MOST_STATES };
@@ -84,8 +86,8 @@ describe("raft: every run of three nodes in two terms", () => {
   });
 });
 
-/** Two nodes propose a command each, the members change, two time-outs, and a crash with a recovery. */
-describe("raft: two terms, two entries, a change of members, a crash and a recovery", () => {
+/** Two nodes each propose a command, with a membership change, two timeouts, and a crash with a recovery. */
+describe("raft: two terms, two entries, a membership change, a crash and a recovery", () => {
   interface Marked {
     isBack?: boolean;
   }
@@ -96,7 +98,7 @@ describe("raft: two terms, two entries, a change of members, a crash and a recov
     new Set(log.entries.slice(0, commitIndex).flatMap(({ type, term }) => (type === "command" ? [term] : []))).size;
   const sought = (name: string, holds: (state: Raft["state"], isAnyBack: boolean) => boolean): Property<Raft> => ({
     name,
-    claim: "what the bounds are about is come to",
+    claim: "some run reaches this state",
     when: "sometimes",
     holds: (world) =>
       world.alive.some((node) =>
@@ -112,7 +114,7 @@ describe("raft: two terms, two entries, a change of members, a crash and a recov
     sought("all of it", (state, isAnyBack) => isAnyBack && isChanged(state) && terms(state) === 2),
   ];
 
-  /** A node that has replayed its journal is marked, so that what happened after that can be told from what happened before. */
+  /** Marks nodes that have replayed their journal, to distinguish events before and after the restart. */
   function markingThoseBack(whole: Protocol<Raft>): Protocol<Raft> {
     const replay = Object.entries(whole.replay ?? {}).map(([type, take]) => [
       type,
@@ -137,12 +139,12 @@ describe("raft: two terms, two entries, a change of members, a crash and a recov
   const reached = ({ witnesses }: { witnesses: Exploration<Raft>["witnesses"] }): string[] =>
     witnesses.map(({ property, path }) => `${property.name}: ${path.length} moves`);
 
-  it("the first 60,000 states of it hold", { tags: ["long"] }, () => {
+  it("holds in the first 60,000 states", { tags: ["long"] }, () => {
     const found = explore<Raft>({ ...options, maxStates: 60_000 });
     expect([found.property, found.depth, reached(found)]).toEqual([null, 11, []]);
   });
 
-  it("runs that swarms draw come to all of it, and hold", { tags: ["long"] }, () => {
+  it("holds in swarm runs, which reach all of these", { tags: ["long"] }, () => {
     const found = walk<Raft>({ ...options, strategy: "swarm", seed: 1, runs: 300 });
     expect([found.property, reached(found)]).toEqual([
       null,
@@ -158,7 +160,7 @@ describe("raft: two terms, two entries, a change of members, a crash and a recov
 describe("raft: reads by lease, with pre-votes and check-quorum", () => {
   const read: Raft["command"] = { type: "read", read: 1 };
 
-  /** Nodes 0 and 2 have no link to each other, unless `isWhole`. */
+  /** Explores a lease. Nodes 0 and 2 have no link to each other unless `isWhole`. */
   function withALease(asks: readonly Raft["command"][], bounds: Bounds, isWhole = false): Exploration<Raft> {
     const protocol = withinALease(raft({ leaseReads: true, maxBatchEntries: 1 }), isWhole ? [] : [0, 2]);
     const found = explore<Raft>({
@@ -213,7 +215,7 @@ describe("raft: reads by a round of messages", () => {
   });
 });
 
-describe("raft: where one leader follows another", () => {
+describe("raft: successive leaders", () => {
   const following = (asked: Asks, protocol: Protocol<Raft>, maxTimeouts = 1, maxDepth = 13) =>
     explore<Raft>({
       protocol,
@@ -224,13 +226,13 @@ describe("raft: where one leader follows another", () => {
       asks: (node) => asked[node] ?? [],
     });
 
-  it("the next leader's reads see what the leader before it has committed", () => {
+  it("the next leader's reads see the entries that the previous leader committed", () => {
     const asked: Asks = { 0: [propose(0)], 1: [{ type: "read", read: 1 }] };
     const found = reaching(following(asked, readElsewhere(boundedRaft())), "led", "decided", "readable");
     expect(found.property?.name).toBeUndefined();
   });
 
-  it("a change of members that the next leader does not have is taken back", () => {
+  it("a membership change that the next leader lacks is undone", () => {
     const found = reaching(following({ 0: [change] }, readElsewhere(boundedRaft())), "led", "reconfigured");
     expect(found.property?.name).toBeUndefined();
   });
@@ -240,19 +242,19 @@ describe("raft: where one leader follows another", () => {
     expect(reaching(found, "led").property?.name).toBeUndefined();
   });
 
-  it("a change of members ends once both majorities have committed it", () => {
+  it("a membership change ends once both majorities have committed it", () => {
     const found = following({ 0: [propose(0), toNodeZero] }, readElsewhere(boundedRaft({ maxBatchEntries: 1 })));
     expect(reaching(found, "led", "decided", "reconfigured").property?.name).toBeUndefined();
   });
 
-  it("a snapshot takes the place of entries that conflict with it", () => {
+  it("a snapshot replaces entries that conflict with it", () => {
     const asked: Asks = { 0: [{ type: "compact", index: 2, snapshot: snapshotOf("s") }, propose(0)] };
     const found = reaching(following(asked, overAConflict(boundedRaft({ keptEntries: 0 }))), "installed", "decided");
     expect(found.property?.name).toBeUndefined();
   });
 });
 
-describe("raft: what breaks without its assumption", () => {
+describe("raft: violations without an assumption", () => {
   it("election safety without the journal: a node votes twice in a term", () => {
     const found = exploring({}, { maxTimeouts: 2, crashes: 1, recoveries: 1, journal: "lost" });
     expect([found.verdict, found.property?.name]).toEqual(["violated", "election safety"]);
@@ -271,7 +273,7 @@ describe("raft: what breaks without its assumption", () => {
     ]);
   });
 
-  it("leader completeness without the check of the log: as a lecture has it, the node that noticed first is elected", () => {
+  it("leader completeness without the check of the log: the node that times out first is elected, as in a lecture", () => {
     const protocol = boundedRaft({ checksLog: false });
     const found = exploring({ 0: [propose(0)] }, { protocol, maxTimeouts: 2 });
     expect([found.verdict, found.property?.name]).toEqual(["violated", "leader completeness"]);
@@ -295,7 +297,7 @@ describe("raft: what breaks without its assumption", () => {
   });
 });
 
-describe("raft: random runs of the whole, with all faults", () => {
+describe("raft: random runs of unbounded Raft, with all faults", () => {
   const asked: Asks = {
     0: [propose(0), change, { type: "compact", index: 2, snapshot: snapshotOf("s") }],
     1: [propose(1), { type: "read", read: 1 }, { type: "transfer", to: 0 }],
@@ -322,11 +324,11 @@ describe("raft: random runs of the whole, with all faults", () => {
       "led",
     );
 
-  it.each(["random", "pct", "swarm"] as const)("safety holds in those of %s", (strategy) => {
+  it.each(["random", "pct", "swarm"] as const)("safety holds in %s runs", (strategy) => {
     expect(walked(strategy, 4).property).toBeNull();
   });
 
-  it.each(["random", "pct", "swarm"] as const)("safety holds in many of %s", { tags: ["larger"] }, (strategy) => {
+  it.each(["random", "pct", "swarm"] as const)("safety holds in many %s runs", { tags: ["larger"] }, (strategy) => {
     expect(reaching(walked(strategy, 100), "decided").property).toBeNull();
   });
 });

@@ -1,6 +1,7 @@
 /**
- * Heartbeats (§5.2), in rounds. The next round begins when a quorum has answered this one, and then the leader knows that
- * nobody else was elected before it began: reads and leases rest on that. Without an answer a round is sent again.
+ * Heartbeats (§5.2), in rounds. A new round begins when a quorum has answered the current one. The leader then knows
+ * that no other node had been elected when the round began. Reads and leases depend on that. An unanswered round is
+ * resent.
  */
 import type { Context } from "../../../core/protocol.ts";
 import { leaseTimer } from "../../leases.ts";
@@ -14,8 +15,9 @@ import type { Leader, Raft } from "./vocabulary.ts";
 type State = Raft["state"];
 type Ctx = Context<Raft>;
 
+/** Begins a round of heartbeats. */
 export function beginRound(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
-  takeLease(role, ctx); // If it was a change of members that made those that had answered a quorum.
+  takeLease(role, ctx); // A membership change may have turned the nodes that answered into a quorum.
   role.round += 1;
   role.answered = [];
   if (options.leaseReads) {
@@ -26,8 +28,8 @@ export function beginRound(state: State, role: Leader, options: RaftOptions, ctx
 }
 
 /**
- * A quorum has answered the round. Its lease takes the place of the lease of the round before, unless the answers took so long that the
- * timer of the round has expired: then the promises may have expired as well.
+ * Replaces the lease of the previous round with the lease of this one. Call when a quorum has answered the round. If
+ * the round's timer has expired, the answers took too long, and the followers' promises may also have expired.
  */
 export function takeLease(role: Leader, ctx: Ctx): void {
   if (!role.mayLease || !role.isTimely || role.leaseRound === role.round) return;
@@ -35,13 +37,16 @@ export function takeLease(role: Leader, ctx: Ctx): void {
   role.leaseRound = role.round;
 }
 
-/** The timer of the rounds of this parity has expired. The lease of a later round that was answered is not concerned. */
+/** Handles the expiry of the lease timer for rounds of this parity. A lease from a later round is not affected. */
 export function endLease(role: Leader, parity: number): void {
   if (role.round % 2 === parity) role.isTimely = false;
   if (role.leaseRound !== null && role.leaseRound % 2 === parity) role.leaseRound = null;
 }
 
-/** Every `heartbeatMs`, however many rounds reads begin in between: what has been lost is sent again then. */
+/**
+ * Sends a heartbeat and detects lost messages, which are then resent. Runs every `heartbeatMs`, even if reads begin
+ * rounds in between.
+ */
 export function heartbeat(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
   ctx.setTimer("heartbeat", options.heartbeatMs);
   considerHeir(state, role, options, ctx);
@@ -50,11 +55,15 @@ export function heartbeat(state: State, role: Leader, options: RaftOptions, ctx:
   else sendHeartbeats(state, role, ctx);
 }
 
+/** Returns whether a quorum has answered the current round. */
 export function isConfirmed({ configuration }: State, { answered }: Leader, ctx: Ctx): boolean {
   return isQuorum(configuration, [ctx.self, ...answered]);
 }
 
-/** They carry no entries, so a follower may commit no more of its log than is known to be the leader's. */
+/**
+ * Sends the heartbeats of the round. They carry no entries, so a follower may commit only the part of its log that is
+ * known to equal the leader's.
+ */
 function sendHeartbeats(state: State, role: Leader, ctx: Ctx): void {
   const { term, commitIndex } = state;
   for (const node of ctx.peers) {
@@ -65,7 +74,7 @@ function sendHeartbeats(state: State, role: Leader, ctx: Ctx): void {
   }
 }
 
-/** Thesis §6.2: a leader that has heard from no quorum for an election time-out leads nobody any more. */
+/** Steps down if no quorum has answered this leader for an election timeout (thesis §6.2). */
 export function checkQuorum(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
   const active = ctx.peers.filter((node) => role.followers[node]?.isActive === true);
   if (!isQuorum(state.configuration, [ctx.self, ...active])) return becomeFollower(state, null, options, ctx);

@@ -1,4 +1,4 @@
-/** Leader election (§5.2), with the pre-vote of the thesis (§9.6). */
+/** Leader election (§5.2), with the pre-vote from the thesis (§9.6). */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { include } from "../../node-set.ts";
 import { lastIndex, lastTerm, uncommittedCharsOf } from "./log.ts";
@@ -13,7 +13,10 @@ type State = Raft["state"];
 type Ctx = Context<Raft>;
 type Asked<T extends "requestVote" | "requestPreVote"> = Extract<Raft["message"], { type: T }>;
 
-/** The leader has been silent for the least time-out: from now on others may lead, and after a random time this node would. */
+/**
+ * Handles the election timeout. At the first expiry, the leader has been silent for the shortest timeout, so the node
+ * may now vote for others. At the second, after a random time, this node becomes a candidate.
+ */
 export function timeOut(state: State, options: RaftOptions, ctx: Ctx): void {
   const { role } = state;
   if (role.is === "leader") return;
@@ -25,7 +28,10 @@ export function timeOut(state: State, options: RaftOptions, ctx: Ctx): void {
   else standForElection(state, false, options, ctx);
 }
 
-/** Nothing is promised and no term grows, so a node that cannot win disturbs nobody. */
+/**
+ * Requests pre-votes. A pre-vote promises nothing and raises no term, so a node that cannot win does not disturb the
+ * others.
+ */
 function askForPreVotes(state: State, options: RaftOptions, ctx: Ctx): void {
   forgetLeader(state, ctx);
   state.role = { is: "preCandidate", votes: [ctx.self] };
@@ -34,7 +40,10 @@ function askForPreVotes(state: State, options: RaftOptions, ctx: Ctx): void {
   standIfBacked(state, options, ctx);
 }
 
-/** It votes for itself first, so not even after a crash does it help another to lead this term. */
+/**
+ * Starts an election. The candidate first votes for itself, so that it never votes for another node in this term, even
+ * after a crash.
+ */
 export function standForElection(state: State, isTransfer: boolean, options: RaftOptions, ctx: Ctx): void {
   forgetLeader(state, ctx);
   state.term += 1;
@@ -55,8 +64,9 @@ function askVoters(state: State, request: Asked<"requestVote" | "requestPreVote"
   for (const node of ctx.peers) if (isVoter(state.configuration, node)) ctx.send(node, request);
 }
 
+/** Handles a granted pre-vote at the pre-candidate. */
 export function notePreVote(state: State, from: NodeId, options: RaftOptions, ctx: Ctx): void {
-  if (state.role.is !== "preCandidate") return; // One too many, or that attempt is over.
+  if (state.role.is !== "preCandidate") return; // The pre-vote is no longer needed, or is from an earlier attempt.
   include(state.role.votes, from);
   standIfBacked(state, options, ctx);
 }
@@ -66,8 +76,9 @@ function standIfBacked(state: State, options: RaftOptions, ctx: Ctx): void {
     standForElection(state, false, options, ctx);
 }
 
+/** Handles a granted vote at the candidate. */
 export function noteVote(state: State, from: NodeId, options: RaftOptions, ctx: Ctx): void {
-  if (state.role.is !== "candidate") return; // One too many, or that election is over.
+  if (state.role.is !== "candidate") return; // The vote is no longer needed, or is from an earlier election.
   include(state.role.votes, from);
   leadIfElected(state, options, ctx);
 }
@@ -77,7 +88,10 @@ function leadIfElected(state: State, options: RaftOptions, ctx: Ctx): void {
     becomeLeader(state, options, ctx);
 }
 
-/** §8: it begins its term with an entry that holds nothing, since it does not know which older ones are committed. */
+/**
+ * Makes this node the leader. It first appends an empty entry, because it does not know which older entries are
+ * committed (§8).
+ */
 function becomeLeader(state: State, options: RaftOptions, ctx: Ctx): void {
   const { term, log } = state;
   const role: Leader = {
@@ -86,14 +100,14 @@ function becomeLeader(state: State, options: RaftOptions, ctx: Ctx): void {
     persisted: lastIndex(log),
     followers: {},
     round: 0,
-    answered: [...ctx.peers], // No round is under way.
+    answered: [...ctx.peers], // No round is in progress.
     asking: [],
     next: [],
     isTimely: false,
     leaseRound: null,
     transfer: null,
     mayLease: options.leaseReads,
-    uncommittedChars: uncommittedCharsOf(state), // Entries of earlier terms count as well.
+    uncommittedChars: uncommittedCharsOf(state), // Includes entries from earlier terms.
     heir: null,
     catchUp: null,
   };
@@ -106,7 +120,7 @@ function becomeLeader(state: State, options: RaftOptions, ctx: Ctx): void {
   appendOwn(state, role, { type: "noop", term }, options, ctx);
 }
 
-/** Would this node vote for it? Nothing changes here. */
+/** Grants or refuses a pre-vote. Does not change the state. */
 export function answerPreVote(
   state: State,
   from: NodeId,
@@ -119,8 +133,8 @@ export function answerPreVote(
 }
 
 /**
- * One vote a term, first come first served, for a log that is no older than this one; journalled before it is given. The vote may have
- * been journalled with the term (see terms.ts).
+ * Grants or refuses a vote. A node votes once per term, for the first candidate whose log is at least as up to date as
+ * its own. The vote is journaled before the answer is sent, or was journaled together with the term (see terms.ts).
  */
 export function answerVote(
   state: State,
@@ -136,15 +150,20 @@ export function answerVote(
   ctx.send(from, { type: "vote", term: state.term, isGranted: true });
 }
 
+/** Sends a refusal. */
 export const refuseVote = ({ term }: State, to: NodeId, ctx: Ctx): void =>
   ctx.send(to, { type: "vote", term, isGranted: false });
 
+/** Returns whether the candidate's log is at least as up to date as this node's (§5.4.1). */
 export const isFit = (
   { log }: State,
   candidate: { lastIndex: number; lastTerm: number },
   { checksLog }: RaftOptions,
 ): boolean => !checksLog || isUpToDate(log, candidate);
 
-/** Thesis §4.2.3: a leader, and a node that has heard from one within the least election time-out, help nobody else. */
+/**
+ * Returns whether the node must refuse to vote (thesis §4.2.3): it is the leader, or has received a message from the
+ * leader within the shortest election timeout.
+ */
 export const isLed = ({ role }: State, { checkQuorum }: RaftOptions): boolean =>
   role.is === "leader" ? checkQuorum : role.is === "follower" && role.hasHeard;

@@ -1,4 +1,4 @@
-/** Leadership that is handed over because another voter stands before the leader. */
+/** Checks leadership transfers to a voter with a better priority. */
 import { describe, expect, it } from "vitest";
 import { type RaftStage, raftStage } from "../../../../test/protocols/raft-stage.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -9,7 +9,7 @@ import { raft } from "./raft.ts";
 const BEATS = 8;
 const HEARTBEAT_MS = 75;
 
-/** 1 leads, since 0, which stands before it, was down, and is back. */
+/** Makes node 1 lead. Node 0, which has a better priority, was down and is back. */
 function displaced(nodes: number, options: Partial<RaftOptions> = {}): RaftStage {
   const priorities = Array.from({ length: nodes }, (_, node) => ({ node, behind: node }));
   const stage = raftStage({ nodes, options: { priorities, handOverBeats: BEATS, ...options }, logged: false });
@@ -23,14 +23,14 @@ function displaced(nodes: number, options: Partial<RaftOptions> = {}): RaftStage
 const termOf = ({ sim }: RaftStage, node: NodeId): number => sim.world.state(node).term;
 const run = ({ sim }: RaftStage, ms: number): void => sim.run(sim.now + ms);
 
-describe("raft: leadership goes to who stands first", () => {
-  it("once that one has kept up for some heartbeats, without a time-out and with all that was proposed", () => {
+describe("raft: leadership goes to the voter with the best priority", () => {
+  it("after that voter has kept up for some heartbeats, without a timeout or a lost proposal", () => {
     const stage = displaced(3);
     const term = termOf(stage, 1);
     stage.propose(1, "a");
     stage.sim.start(0);
     run(stage, 400);
-    expect(stage.leader()).toBe(1); // It has had all that 1 has for long, and waits.
+    expect(stage.leader()).toBe(1); // Node 0 has had all of node 1's entries for a while, but still waits.
     for (let at = 0; at < 40 && stage.sim.world.state(1).role.is === "leader"; at++) {
       stage.propose(1, `x${at}`);
       run(stage, 20);
@@ -43,7 +43,7 @@ describe("raft: leadership goes to who stands first", () => {
     expect(stage.sim.verdict()).toEqual([]);
   });
 
-  it("not unless it is asked for, which breaks the property", () => {
+  it("not without the option, which violates the property", () => {
     const stage = displaced(3, { handOverBeats: 0 });
     stage.sim.start(0);
     run(stage, 10_000);
@@ -56,7 +56,7 @@ describe("raft: leadership goes to who stands first", () => {
     expect(raft().properties.map(({ name }) => name)).not.toContain("priority");
   });
 
-  it("not to one that answers now and then only", () => {
+  it("not to a voter that answers only now and then", () => {
     const stage = displaced(3);
     stage.sim.start(0);
     const term = termOf(stage, 1);
@@ -71,7 +71,7 @@ describe("raft: leadership goes to who stands first", () => {
     expect(stage.leader()).toBe(0);
   });
 
-  it("not to a learner, nor to an equal", () => {
+  it("not to a learner or to a voter of equal priority", () => {
     for (const options of [{ voters: [1, 2, 3], learners: [0] }, { priorities: [] }] as const) {
       const stage = raftStage({ nodes: 4, options: { handOverBeats: 1, ...options }, logged: false });
       stage.settle();
@@ -81,7 +81,7 @@ describe("raft: leadership goes to who stands first", () => {
     }
   });
 
-  it("a leader whose heir crashes when it is asked goes on", () => {
+  it("a leader continues if its successor crashes during the transfer", () => {
     const stage = displaced(3, { handOverBeats: 1 });
     stage.sim.start(0);
     while ((stage.sim.messages.byType.timeoutNow ?? 0) === 0) stage.sim.step();
@@ -93,7 +93,7 @@ describe("raft: leadership goes to who stands first", () => {
     expect(stage.logs()[0]).toContain("waits");
   });
 
-  it("to one that nobody but the leader hears ever more seldom", () => {
+  it("less and less often to a voter that only the leader can reach", () => {
     const stage = displaced(5, { handOverBeats: 4 });
     stage.sim.start(0);
     for (const node of [2, 3, 4]) {
@@ -108,7 +108,7 @@ describe("raft: leadership goes to who stands first", () => {
       known = timeoutNow;
     }
     const between = asked.slice(1).map((at, index) => Math.round((at - (asked[index] ?? 0)) / HEARTBEAT_MS));
-    // 8 beats, 16, 32, 64 and no more, and each time an election.
+    // Transfers occur after 8, 16, 32 and 64 beats, which is the maximum, with an election each time.
     expect(between).toEqual([20, 27, 42, 75, 75, 75, 75, 74, 76, 74, 76, 74]);
     expect(stage.sim.violations).toEqual([]);
   });

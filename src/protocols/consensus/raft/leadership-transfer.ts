@@ -1,6 +1,6 @@
 /**
- * Leadership transfer (thesis §3.10): a leader brings a voter's log up to its own and asks it to be a candidate at once; because it
- * was told to, or because that voter stands before it in `priorities`.
+ * Leadership transfer (thesis §3.10): the leader brings a voter's log up to date and asks that voter to start an
+ * election immediately. A transfer starts either on request or because the voter has a better priority.
  */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { lastIndex } from "./log.ts";
@@ -11,7 +11,10 @@ import type { Follower, Leader, Raft } from "./vocabulary.ts";
 type State = Raft["state"];
 type Ctx = Context<Raft>;
 
-/** Never to a learner: it must not lead. Whatever leases it had end, for voters do not wait for the time-out this time. */
+/**
+ * Begins a transfer to a voter. A learner must not lead. The leader gives up its lease, because the voters do not wait
+ * for their timeouts in this election.
+ */
 export function transfer(state: State, role: Leader, to: NodeId, options: RaftOptions, ctx: Ctx): void {
   if (to === ctx.self || !isVoter(state.configuration, to) || role.transfer !== null) return;
   role.transfer = to;
@@ -21,25 +24,29 @@ export function transfer(state: State, role: Leader, to: NodeId, options: RaftOp
   handOver(state, role, ctx);
 }
 
-/** Once the node has the whole log. Nothing is appended meanwhile. */
+/** Asks the target to start an election once it has the whole log. The leader appends nothing until then. */
 export function handOver(state: State, { transfer: to, followers }: Leader, ctx: Ctx): void {
   if (to !== null && followers[to]?.match === lastIndex(state.log))
     ctx.send(to, { type: "timeoutNow", term: state.term });
 }
 
-/** A leader that is no member any more asks one that has the whole log, so that nobody waits for the time-out. */
+/**
+ * Asks a voter that has the whole log to take over. A leader that has been removed calls this, so that the other nodes
+ * need not wait for a timeout.
+ */
 export function nameSuccessor(state: State, { followers }: Leader, ctx: Ctx): void {
   const { configuration, log, term } = state;
   const heir = configuration.voters.find((node) => followers[node]?.match === lastIndex(log));
   if (heir !== undefined) ctx.send(heir, { type: "timeoutNow", term });
 }
 
-/** Doubled as often as that, at most. */
+/** The maximum number of times that `handOverBeats` is doubled. */
 const MAX_DOUBLINGS = 4;
 
 /**
- * At each heartbeat. So that leadership does not go to and fro, the heir has to have kept up for some heartbeats in a row, and for
- * twice as many each time this node leads again after it has handed over: whoever it handed over to could not keep it.
+ * Begins a transfer to a voter with a better priority. Runs at each heartbeat. To prevent frequent transfers, that
+ * voter must have kept up for several consecutive heartbeats. The required number doubles with each transfer, because a
+ * node that leads again has handed over to a voter that could not keep the leadership.
  */
 export function considerHeir(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
   const { handOverBeats } = options;
@@ -54,7 +61,7 @@ export function considerHeir(state: State, role: Leader, options: RaftOptions, c
   transfer(state, role, node, options, ctx);
 }
 
-/** Of those that stand before this node, and keep up, the first. */
+/** Returns the voter with the best priority among those that keep up and have a better one than this node. */
 function heirOf(state: State, { followers }: Leader, { priorities }: RaftOptions, self: NodeId): NodeId | null {
   const behind = (node: NodeId): number => behindOf(priorities, node);
   const heirs = state.configuration.voters.filter((node) => {
@@ -64,7 +71,7 @@ function heirOf(state: State, { followers }: Leader, { priorities }: RaftOptions
   return heirs.toSorted((a, b) => behind(a) - behind(b) || a - b)[0] ?? null;
 }
 
-/** It has answered since the last heartbeat, and all that it lacks is on its way. */
+/** Returns whether the follower has answered since the last heartbeat and all entries that it lacks are in flight. */
 const keepsUp = ({ log }: State, { hasAnswered, sending, next }: Follower): boolean =>
   hasAnswered && sending.is === "pipelining" && next > lastIndex(log);
 

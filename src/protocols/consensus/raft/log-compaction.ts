@@ -1,4 +1,7 @@
-/** Log compaction (§7): what a snapshot stands for is forgotten, and who needs it is sent the snapshot, chunk by chunk. */
+/**
+ * Log compaction (§7): a snapshot replaces the entries up to its index. Nodes that need those entries receive it in
+ * chunks.
+ */
 import type { Chunk } from "../../../core/chunk.ts";
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { MAX_CHUNKS } from "../family/replicated-log.ts";
@@ -13,12 +16,15 @@ type Ctx = Context<Raft>;
 type InstallSnapshot = Extract<Raft["message"], { type: "installSnapshot" }>;
 type Record = Raft["record"];
 
-/** The state machine's snapshot takes the place of the log up to `index`, but for the last entries, which others may lack. */
+/**
+ * Replaces the log up to `index` with a snapshot of the state machine. The last few entries are kept for followers that
+ * are slightly behind.
+ */
 export function compact(state: State, index: number, chunks: Chunk[], options: RaftOptions, ctx: Ctx): void {
   const { log, commitIndex } = state;
   if (chunks.length === 0) return;
-  if (index <= state.snapshot.index || index > commitIndex) return; // It has a later one, or it was never told so much.
-  if (isSendingSnapshot(state)) return; // A follower would have to begin again; the state machine will have another.
+  if (index <= state.snapshot.index || index > commitIndex) return; // Already compacted, or not yet committed.
+  if (isSendingSnapshot(state)) return; // The state machine takes another snapshot later.
   const { index: _at, ...configuration } = configurationAt(state, index);
   const term = termAt(log, index) as number;
   const offset = Math.max(log.offset, index - options.keptEntries);
@@ -30,12 +36,12 @@ export function compact(state: State, index: number, chunks: Chunk[], options: R
   journal(state, options, ctx);
 }
 
-/** To somebody who answers: one that is gone must not keep the log from being cut. */
+/** Returns whether a snapshot is being sent to a responsive follower. A crashed follower must not block compaction. */
 const isSendingSnapshot = ({ role }: State): boolean =>
   role.is === "leader" &&
   Object.values(role.followers).some(({ sending, isActive }) => sending.is === "snapshot" && isActive);
 
-/** All that a node has to know after a crash takes the place of all that it has journalled. */
+/** Replaces the whole journal with everything that a node needs after a crash. */
 function journal(state: State, options: RaftOptions, ctx: Ctx): void {
   const { term, votedFor, snapshot, log, role } = state;
   const { index, term: lastTerm, configuration, chunks } = snapshot;
@@ -55,7 +61,7 @@ function journal(state: State, options: RaftOptions, ctx: Ctx): void {
   ctx.compact(records);
 }
 
-/** One chunk at a time: the next is sent when this one has been received. */
+/** Sends a chunk of the snapshot. The next chunk is sent after the follower has confirmed this one. */
 export function sendChunk(state: State, to: NodeId, follower: Follower, ctx: Ctx): void {
   const { index, term: lastTerm, configuration, chunks } = state.snapshot;
   const { sending } = follower;
@@ -66,7 +72,7 @@ export function sendChunk(state: State, to: NodeId, follower: Follower, ctx: Ctx
   ctx.send(to, { type: "installSnapshot", term, index, lastTerm, configuration, part: received, chunk, isLast });
 }
 
-/** @returns what has come so far, or null if this chunk is not the next one. */
+/** Returns the chunks received so far, including this one. Null if this chunk is not the next one. */
 function received(incoming: Incoming | null, message: InstallSnapshot): Incoming | null {
   const { index, lastTerm: term, part, chunk } = message;
   const isSame = incoming?.index === index && incoming.term === term;
@@ -75,7 +81,7 @@ function received(incoming: Incoming | null, message: InstallSnapshot): Incoming
   return { ...incoming, chunks: [...incoming.chunks, chunk] };
 }
 
-/** The whole snapshot is there. What of the log comes after it is kept if the log has its last entry (§7). */
+/** Installs a complete snapshot. The rest of the log is kept if the log contains the snapshot's last entry (§7). */
 function install(state: State, message: InstallSnapshot, chunks: Chunk[], options: RaftOptions, ctx: Ctx): void {
   const { index, lastTerm: term, configuration } = message;
   const { log } = state;
@@ -89,14 +95,17 @@ function install(state: State, message: InstallSnapshot, chunks: Chunk[], option
   tellSnapshot(state, ctx);
 }
 
-/** To the state machine, and who the members were at its end. */
+/** Passes the snapshot to the state machine, and reports the members as of its last entry. */
 export function tellSnapshot({ snapshot }: State, ctx: Ctx): void {
   const { index, chunks, configuration } = snapshot;
   ctx.emit({ type: "installed", index, snapshot: chunks });
   tellMembers(configuration, ctx);
 }
 
-/** At a follower. What it has already is not asked for again. */
+/**
+ * Handles a chunk at a follower. If the follower has already committed the snapshot's entries, it confirms the snapshot
+ * immediately.
+ */
 export function receiveChunk(
   state: State,
   from: NodeId,
@@ -106,7 +115,7 @@ export function receiveChunk(
 ): void {
   const { role, term } = state;
   const { index, isLast, chunk } = message;
-  if (role.is !== "follower" || message.configuration.voters.length === 0) return; // It follows the sender, and a liar's is no snapshot.
+  if (role.is !== "follower" || message.configuration.voters.length === 0) return; // No correct node sends these.
   if (index <= state.commitIndex) return ctx.send(from, { type: "appended", term, matchIndex: state.commitIndex });
   const incoming = received(role.incoming, message);
   if (isLast && incoming !== null) {
@@ -118,19 +127,22 @@ export function receiveChunk(
     if (message.part === 0 && state.hasReceived) forgetReceived(state, role, options, ctx);
     role.incoming = incoming;
     state.hasReceived = true;
-    ctx.persist({ type: "received", chunk }); // Then the driver can drop it from memory.
+    ctx.persist({ type: "received", chunk }); // The driver can then drop it from memory.
   }
   const count = role.incoming?.index === index ? role.incoming.chunks.length : 0;
   ctx.send(from, { type: "chunkReceived", term, index, received: count });
 }
 
-/** Drops the chunks of a snapshot that the leader no longer sends. */
+/** Drops the chunks of a snapshot that the leader is no longer sending. */
 function forgetReceived(state: State, role: { incoming: Incoming | null }, options: RaftOptions, ctx: Ctx): void {
   role.incoming = null;
   journal(state, options, ctx);
 }
 
-/** At the leader: sends the next chunk, or the first again if the follower has to start over. */
+/**
+ * Handles the answer to a chunk at the leader. Sends the next chunk, or the first one again if the follower has to
+ * start over.
+ */
 export function noteChunk(
   state: State,
   from: NodeId,
@@ -139,7 +151,7 @@ export function noteChunk(
   ctx: Ctx,
 ): void {
   const { sending } = follower;
-  if (sending.is !== "snapshot" || sending.index !== index || sending.received === count) return; // Late, or a copy.
+  if (sending.is !== "snapshot" || sending.index !== index || sending.received === count) return; // Late or duplicated.
   if (count >= state.snapshot.chunks.length) return;
   sending.received = count;
   sendChunk(state, from, follower, ctx);

@@ -1,4 +1,7 @@
-/** Log replication (§5.3): how a leader brings the logs of others to its own, in batches, several of them on their way at a time. */
+/**
+ * Log replication (§5.3): the leader brings the other nodes' logs up to date, in batches and with several messages in
+ * flight.
+ */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import type { Command } from "../family/replicated-log.ts";
 import { nameSuccessor } from "./leadership-transfer.ts";
@@ -15,7 +18,10 @@ type Ctx = Context<Raft>;
 type AppendEntries = Extract<Raft["message"], { type: "appendEntries" }>;
 type Rejected = Extract<Raft["message"], { type: "rejected" }>;
 
-/** At the leader, or dropped: what is not committed is bounded, and while leadership is handed over nothing new begins. */
+/**
+ * Appends a command at the leader, or drops it if a limit on uncommitted entries has been reached. During a leadership
+ * transfer, commands wait.
+ */
 export function propose(state: State, command: Command, options: RaftOptions, ctx: Ctx): void {
   const { role } = state;
   if (role.is !== "leader") return;
@@ -28,28 +34,31 @@ export function propose(state: State, command: Command, options: RaftOptions, ct
   else appendOwn(state, role, { type: "command", term: state.term, command }, options, ctx);
 }
 
-/** Until a leader is known; a client whose command finds no room asks again. */
+/** Keeps a command until a leader is known. A command beyond the limit is dropped, and its client retries. */
 export function wait(state: State, command: Command, { maxWaiting }: RaftOptions): void {
   if (state.waiting.length >= maxWaiting) state.dropped += 1;
   else state.waiting.push(command);
 }
 
 /**
- * A leader sends an entry before it journals it, so that its disk and those of the followers work at the same time (thesis §10.2.1). It
- * counts itself at once: a driver holds all that comes after the journal's write until that is durable, so nobody hears of what
- * rests on it before.
+ * Appends an entry at the leader. The leader sends it before it journals it, so that its disk and the followers' disks
+ * write in parallel (thesis §10.2.1). It counts itself immediately, because the driver holds back all later effects
+ * until the record is durable, so no node acts on an entry that is not durable.
  */
 export function appendOwn(state: State, role: Leader, entry: Entry, options: RaftOptions, ctx: Ctx): void {
   take(state, [entry]);
   role.uncommittedChars += charsOf(entry);
-  if (entry.type === "configuration") meetMembers(state, role, lastIndex(state.log), ctx.self); // New ones are sent this entry.
+  if (entry.type === "configuration") meetMembers(state, role, lastIndex(state.log), ctx.self); // It goes to new members, too.
   replicateToAll(state, role, options, ctx);
   ctx.persist({ type: "appended", entries: [entry] });
   role.persisted = lastIndex(state.log);
   commitAgreed(state, options, ctx);
 }
 
-/** The leader sends to the members of the configuration that it uses and to voters to come, and to nobody else; to new ones from `next` on. */
+/**
+ * Replaces the followers with the members of the latest configuration and the future voters. The leader sends new nodes
+ * the entries starting at `next`.
+ */
 export function meetMembers(state: State, role: Leader, next: number, self: NodeId): void {
   const known = role.followers;
   role.followers = {};
@@ -73,10 +82,10 @@ function replicateToAll(state: State, role: Leader, options: RaftOptions, ctx: C
   }
 }
 
-/** Sends what the follower lacks, as far as its window is open. */
+/** Sends the entries that the follower is missing, as far as its window allows. */
 export function replicate(state: State, to: NodeId, follower: Follower, options: RaftOptions, ctx: Ctx): void {
   const { log } = state;
-  if (follower.sending.is === "snapshot") return; // It goes on when a chunk has been received.
+  if (follower.sending.is === "snapshot") return; // The answer to a chunk triggers the next one.
   if (follower.next <= log.offset) return sendChunk(state, to, follower, ctx);
   while (follower.next <= lastIndex(log) && isOpen(follower, options)) {
     const entries = batchFrom(log, follower.next, options.maxBatchEntries, options.maxBatchChars);
@@ -99,7 +108,7 @@ function sendEntries(state: State, to: NodeId, follower: Follower, entries: Entr
   sending.inFlight.push(follower.next - 1);
 }
 
-/** At a follower: all that came is in its log now, or it says where the logs part. */
+/** Appends entries from the leader, or reports where the logs diverge. */
 export function receiveEntries(state: State, from: NodeId, message: AppendEntries, ctx: Ctx): void {
   const { log, term } = state;
   const { previousIndex, previousTerm, entries } = message;
@@ -120,22 +129,31 @@ export function receiveEntries(state: State, from: NodeId, message: AppendEntrie
   ctx.send(from, { type: "appended", term, matchIndex });
 }
 
-/** Or had it, before it was in the snapshot. Nothing follows what it does not have, so those that it has come first. */
+/**
+ * Returns whether the log has this entry, or a snapshot has replaced it. A log has no gaps, so the known entries come
+ * first.
+ */
 const has = (log: Log, index: number, term: number): boolean => index <= log.offset || termAt(log, index) === term;
 
-/** No leader asks for it: what is committed is in its log. */
+/**
+ * Returns whether these entries would replace a committed one. No correct leader sends such entries, because its log
+ * contains every committed entry.
+ */
 const wouldEraseCommitted = ({ log, commitIndex }: State, previousIndex: number, entries: readonly Entry[]): boolean =>
   entries.some((entry, at) => {
     const index = previousIndex + 1 + at;
     return index > log.offset && index <= commitIndex && termAt(log, index) !== entry.term;
   });
 
-/** A configuration without voters decides nothing. No leader sends it. */
+/**
+ * Returns whether the entry is valid. A configuration without voters could not decide anything, and no correct leader
+ * sends one.
+ */
 const isSensible = (entry: Entry): boolean =>
   entry.type !== "configuration" ||
   (entry.configuration.voters.length > 0 && entry.configuration.outgoing?.length !== 0);
 
-/** At the leader: what has been appended there, and in order. What a node claims to have beyond the leader's log is not believed. */
+/** Records how much of the log the follower has appended. Ignores a claim beyond the end of the leader's log. */
 export function noteAppended(state: State, role: Leader, from: NodeId, matchIndex: number): void {
   const follower = role.followers[from];
   if (follower === undefined || matchIndex > lastIndex(state.log)) return;
@@ -147,7 +165,10 @@ export function noteAppended(state: State, role: Leader, from: NodeId, matchInde
     follower.sending = { is: "pipelining", inFlight: [] };
 }
 
-/** A whole term is passed over at a time: the logs cannot meet within it, or where the leader has none of it. */
+/**
+ * Moves back to an earlier entry after a rejection. It skips all entries of the conflicting term, because the logs
+ * cannot match within that term.
+ */
 export function noteRejected(state: State, follower: Follower, rejected: Rejected): void {
   if (isAnswered(follower, rejected)) return;
   const { previousIndex, conflictTerm, conflictIndex } = rejected;
@@ -157,13 +178,18 @@ export function noteRejected(state: State, follower: Follower, rejected: Rejecte
   follower.sending = { is: "probing", isAwaiting: false };
 }
 
-/** To a message before the last one that matters: of what has been appended since, or of what is not being sent any more. */
+/**
+ * Returns whether the rejection is outdated: the follower has appended the entries by now, or the leader no longer
+ * sends them.
+ */
 const isAnswered = ({ match, next, sending }: Follower, { previousIndex }: Rejected): boolean =>
   previousIndex <= match ||
   sending.is === "snapshot" ||
   (sending.is === "probing" ? previousIndex !== next - 1 : previousIndex >= next);
 
-/** What was on its way when the last heartbeat was sent and has not been heard of has been lost: it is sent again. */
+/**
+ * Resends the messages that were in flight at the last heartbeat and are still unanswered. They are considered lost.
+ */
 export function sendAgain(state: State, to: NodeId, follower: Follower, options: RaftOptions, ctx: Ctx): void {
   follower.isOverdue = false;
   if (follower.sending.is === "snapshot") return sendChunk(state, to, follower, ctx);
@@ -172,10 +198,14 @@ export function sendAgain(state: State, to: NodeId, follower: Follower, options:
   replicate(state, to, follower, options, ctx);
 }
 
+/** Returns whether the leader is waiting for an answer from the follower. */
 export const isAwaited = ({ sending }: Follower): boolean =>
   sending.is === "snapshot" || (sending.is === "probing" ? sending.isAwaiting : sending.inFlight.length > 0);
 
-/** Commits what a quorum has, and does what follows from it: a change goes on, and a leader that is no member steps down. */
+/**
+ * Commits the entries that a quorum has, and takes the steps that depend on them: the leader continues a configuration
+ * change, and steps down if it is no longer a member.
+ */
 export function commitAgreed(state: State, options: RaftOptions, ctx: Ctx): void {
   const { role } = state;
   if (role.is !== "leader") return;
@@ -192,7 +222,7 @@ export function commitAgreed(state: State, options: RaftOptions, ctx: Ctx): void
   becomeFollower(state, null, options, ctx);
 }
 
-/** A follower may commit no more of its log than is known to be the leader's. */
+/** Sends the commit index to a follower, up to the part of its log that is known to equal the leader's. */
 export function tellCommit({ term, commitIndex }: State, role: Leader, to: NodeId, ctx: Ctx): void {
   const match = role.followers[to]?.match ?? 0;
   ctx.send(to, { type: "committed", term, commitIndex: Math.min(commitIndex, match) });

@@ -1,4 +1,7 @@
-/** Cluster membership changes (§6): joint consensus, and learners, which are told everything and never counted. */
+/**
+ * Cluster membership changes (§6): joint consensus, and learners, which receive all entries but never count toward a
+ * quorum.
+ */
 import type { NodeId } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
 import type { Members } from "../family/replicated-log.ts";
@@ -6,15 +9,22 @@ import type { Configuration, Entry, Leader, Raft } from "./vocabulary.ts";
 
 type State = Raft["state"];
 
+/**
+ * Returns whether the node votes in the configuration. In a joint configuration, the voters of both configurations
+ * vote.
+ */
 export const isVoter = ({ voters, outgoing }: Configuration, node: NodeId): boolean =>
   voters.includes(node) || (outgoing?.includes(node) ?? false);
 
-/** All that a leader sends to, ascending. */
+/** Returns all nodes that a leader replicates to, in ascending order. */
 export function membersOf({ voters, learners, outgoing }: Configuration): NodeId[] {
   return [...new Set([...voters, ...learners, ...(outgoing ?? [])])].sort((a, b) => a - b);
 }
 
-/** Whether these nodes decide: a majority of the voters and, while the configuration is joint, one of the outgoing voters. */
+/**
+ * Returns whether these nodes are a quorum: they include a majority of the voters and, in a joint configuration, also a
+ * majority of the outgoing voters.
+ */
 export function isQuorum({ voters, outgoing }: Configuration, nodes: readonly NodeId[]): boolean {
   return isMajority(voters, nodes) && (outgoing === null || isMajority(outgoing, nodes));
 }
@@ -22,7 +32,7 @@ export function isQuorum({ voters, outgoing }: Configuration, nodes: readonly No
 const isMajority = (voters: readonly NodeId[], nodes: readonly NodeId[]): boolean =>
   voters.filter((voter) => nodes.includes(voter)).length >= majority(voters.length);
 
-/** Up to which index a quorum has the log. */
+/** Returns the highest index that a quorum has reached. */
 export function agreedIndex(configuration: Configuration, matchOf: (node: NodeId) => number): number {
   const { voters, outgoing } = configuration;
   const agreed = (nodes: readonly NodeId[]): number =>
@@ -30,7 +40,7 @@ export function agreedIndex(configuration: Configuration, matchOf: (node: NodeId
   return outgoing === null ? agreed(voters) : Math.min(agreed(voters), agreed(outgoing));
 }
 
-/** The last configuration up to an index that is no lower than the snapshot's. */
+/** Returns the latest configuration up to `index`, which must not be below the snapshot's index. */
 export function configurationAt({ log, snapshot, configuration }: State, index: number): State["configuration"] {
   if (configuration.index <= index) return configuration;
   for (let at = index; at > log.offset; at--) {
@@ -40,7 +50,7 @@ export function configurationAt({ log, snapshot, configuration }: State, index: 
   return { ...snapshot.configuration, index: snapshot.index };
 }
 
-/** Whether a configuration can be: at least one voter, nobody twice, nobody from outside. */
+/** Returns whether a configuration is valid: it has at least one voter, no duplicate nodes and only known nodes. */
 export function isPossible({ voters, learners }: Members, nodes: readonly NodeId[]): boolean {
   const all = [...voters, ...learners];
   return voters.length > 0 && new Set(all).size === all.length && all.every((node) => nodes.includes(node));
@@ -50,8 +60,9 @@ const isSameSet = (a: readonly NodeId[], b: readonly NodeId[]): boolean =>
   a.length === b.length && a.every((node) => b.includes(node));
 
 /**
- * The entry that begins a change, or null: one change at a time, and none before the leader has committed an entry of its
- * own term, or two changes of two leaders could be decided by majorities that do not meet (Ongaro, raft-dev, 2015).
+ * Returns the entry that begins a change. Null if no change may begin now. Only one change is allowed at a time, and
+ * none before the leader has committed an entry of its own term. Otherwise, majorities that do not overlap could decide
+ * changes by two different leaders (Ongaro, raft-dev, 2015).
  */
 export function changeTo(state: State, { firstIndex }: Leader, { voters, learners }: Members): Entry | null {
   const { configuration, commitIndex, term } = state;
@@ -63,13 +74,16 @@ export function changeTo(state: State, { firstIndex }: Leader, { voters, learner
   return { type: "configuration", term, configuration: { voters, learners, outgoing } };
 }
 
-/** The entry that ends a change, once the joint configuration is committed; null if there is none to end. */
+/** Returns the entry that ends a change once the joint configuration is committed. Null if no change is in progress. */
 export function endOfChange({ configuration, commitIndex, term }: State): Entry | null {
   const { voters, learners, outgoing, index } = configuration;
   if (outgoing === null || index > commitIndex) return null;
   return { type: "configuration", term, configuration: { voters, learners, outgoing: null } };
 }
 
-/** A leader that has removed itself leads until that is committed, and no longer. */
+/**
+ * Returns whether this leader must step down. A leader that is not in the new configuration leads until that
+ * configuration is committed.
+ */
 export const hasRemovedItself = ({ configuration, commitIndex }: State, self: NodeId): boolean =>
   configuration.index <= commitIndex && !isVoter(configuration, self);

@@ -1,6 +1,6 @@
 /**
- * Links that break in part (Jensen, Howard & Mortier, "Examining Raft's behaviour during partial network failures", 2021;
- * Ng, Haridi & Carbone, "Omni-Paxos", EuroSys 2023): how long nobody can commit, measured.
+ * Measures how long no node can commit during partial link failures (Jensen, Howard & Mortier, "Examining Raft's
+ * behaviour during partial network failures", 2021; Ng, Haridi & Carbone, "Omni-Paxos", EuroSys 2023).
  */
 import { describe, expect, it } from "vitest";
 import { type RaftStage, raftStage } from "../../../../test/protocols/raft-stage.ts";
@@ -10,7 +10,7 @@ import type { RaftOptions } from "./options.ts";
 const TAIL_MS = 20_000;
 const SEEDS = Array.from({ length: 20 }, (_, seed) => seed + 1);
 
-/** Ascending terms, so that who leads first is known. */
+/** Assigns ascending priorities, so that the first leader is known. */
 const inOrder = (nodes: number): Partial<RaftOptions> => ({
   priorities: Array.from({ length: nodes }, (_, node) => ({ node, behind: node })),
 });
@@ -19,7 +19,9 @@ function isolateAllBut(sim: RaftStage["sim"], hub: NodeId, nodes: number): void 
   for (let a = 0; a < nodes; a++) for (let b = 0; b < nodes; b++) if (a !== b && a !== hub && b !== hub) sim.cut(a, b);
 }
 
-/** From when the links break until the first entry of a later leader is committed; null: it never was. */
+/**
+ * @returns the time from the failure of the links until a later leader commits its first entry, or null if none does
+ */
 function downtime(nodes: number, seed: number, options: Partial<RaftOptions>, breaks: (stage: RaftStage) => void) {
   const stage = raftStage({ nodes, seed, logged: false, delayMs: [1, 5], options: { ...inOrder(nodes), ...options } });
   const { sim, propose } = stage;
@@ -46,17 +48,17 @@ const measured = (nodes: number, options: Partial<RaftOptions>, breaks: (stage: 
 describe("raft: partial connectivity", () => {
   const quorumLoss = ({ sim }: RaftStage): void => isolateAllBut(sim, 4, 5);
 
-  it("quorum loss: the leader steps down, and the only node that a majority hears is elected", () => {
+  it("quorum loss: the leader steps down, and the only node that a majority can reach is elected", () => {
     const time = measured(5, {}, quorumLoss);
     expect(time).toBeGreaterThan(600);
     expect(time).toBeLessThan(6_000);
   });
 
-  it("quorum loss without check-quorum: never again", () => {
+  it("quorum loss without check-quorum: no node commits again", () => {
     expect(downtime(5, 1, { checkQuorum: false }, quorumLoss)).toBeNull();
   });
 
-  /** The only node that a majority hears lacks an entry that is committed. */
+  /** Cuts links so that the only node that can reach a majority lacks a committed entry. */
   function constrained({ sim, propose }: RaftStage): void {
     for (const other of [3, 4]) sim.cut(0, other);
     propose(0, "missed by 3 and 4");
@@ -69,7 +71,7 @@ describe("raft: partial connectivity", () => {
       sim.cut(from, to);
   }
 
-  it("constrained election: no leader until links are mended, as the node that could be heard has an older log", () => {
+  it("constrained election: no leader until the links are mended, since the reachable node has an older log", () => {
     expect(downtime(5, 1, {}, constrained)).toBeNull();
   });
 
@@ -78,7 +80,7 @@ describe("raft: partial connectivity", () => {
     sim.cut(2, 0);
   };
 
-  it("chained: the leader goes on with the node in the middle, and the end of the chain deposes nobody", () => {
+  it("chained: the leader continues with the node in the middle, and the end of the chain deposes no leader", () => {
     const stage = raftStage({ nodes: 3, delayMs: [1, 5], options: inOrder(3) });
     stage.sim.run(1_000);
     chained(stage);
@@ -88,7 +90,7 @@ describe("raft: partial connectivity", () => {
     expect(measured(3, {}, chained)).toBeLessThan(30);
   });
 
-  it("chained without pre-vote and check-quorum: the ends depose each other, until the node in the middle is elected", () => {
+  it("chained without pre-vote and check-quorum: the ends depose each other until the node in the middle is elected", () => {
     const stage = raftStage({ nodes: 3, delayMs: [1, 5], options: { preVote: false, checkQuorum: false } });
     stage.sim.run(1_000);
     const [end, middle] = [0, 1, 2].filter((node) => node !== stage.leader()) as [NodeId, NodeId];

@@ -1,4 +1,7 @@
-/** What Raft guarantees at all times (figure 3), and that somebody leads in the end. What crashed nodes have told counts, too. */
+/**
+ * Raft's properties: the safety guarantees (figure 3), and the guarantee that a node eventually leads. They also cover
+ * events from before a node crashed.
+ */
 import type { EventOf, NodeId, Property, World } from "../../../core/protocol.ts";
 import { type Command, isSameCommand } from "../family/replicated-log.ts";
 import { entryAt, lastIndex, termAt, uncommittedCharsOf } from "./log.ts";
@@ -10,7 +13,7 @@ import { type Configuration, type Entry, type Log, leaderOf, type Raft } from ".
 type State = Raft["state"];
 type Event = EventOf<Raft>;
 
-/** Of what a node has told, the last so many terms and commands. */
+/** The number of recent terms and commands remembered per node. */
 const REMEMBERED = 16;
 
 interface Led {
@@ -86,7 +89,7 @@ const isSameList = (a: readonly NodeId[] | null, b: readonly NodeId[] | null): b
 const logTerms: Property<Raft> = {
   name: "terms of a log",
   claim:
-    "terms never decrease along a log, none is later than the term of its node, and a snapshot has the term of the last entry in it",
+    "terms never decrease along a log, no term exceeds the current term of its node, and a snapshot has the term of its last entry",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -100,14 +103,17 @@ const logTerms: Property<Raft> = {
     }),
 };
 
-/** Unless the log is cut there. */
+/**
+ * Returns whether a node's log has the snapshot's term at the snapshot's index. Also true if the node has not committed
+ * that index or no longer knows the term.
+ */
 const knowsTermOf = ({ log, commitIndex }: State, { index, term }: State["snapshot"]): boolean =>
   commitIndex < index || (termAt(log, index) ?? term) === term;
 
 const configurations: Property<Raft> = {
   name: "configurations",
   claim:
-    "a node uses the last configuration in its log or, without one, its snapshot's; and nodes that have committed an index agree on the configuration there",
+    "a node uses the last configuration in its log or, without one, in its snapshot; nodes that have committed an index agree on the configuration there",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((a) => {
@@ -122,7 +128,7 @@ const configurations: Property<Raft> = {
     }),
 };
 
-/** By the entries themselves, up to an index that is not below the snapshot's. */
+/** Derives the configuration from the entries up to an index, which must not be below the snapshot's. */
 function configurationIn({ log, snapshot }: State, index: number): Configuration {
   for (let at = index; at > Math.max(log.offset, snapshot.index); at--) {
     const entry = entryAt(log, at);
@@ -133,7 +139,7 @@ function configurationIn({ log, snapshot }: State, index: number): Configuration
 
 const uncommitted: Property<Raft> = {
   name: "uncommitted characters",
-  claim: "a leader counts the characters of all entries that are not committed, and of no others",
+  claim: "a leader counts exactly the characters of its uncommitted entries",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -142,7 +148,7 @@ const uncommitted: Property<Raft> = {
     }),
 };
 
-/** What a node was told is committed, and in which term, or an earlier one. */
+/** A command that a node reported as decided. It was committed in this term or an earlier one. */
 interface Committed {
   readonly index: number;
   readonly term: number;
@@ -152,7 +158,7 @@ interface Committed {
 interface Told {
   readonly term: number;
   readonly committed: readonly Committed[];
-  /** In another life it was told another command for the same place. */
+  /** Whether the node reported a different command at the same index after a restart. */
   readonly isTorn: boolean;
 }
 
@@ -171,7 +177,7 @@ const told = {
 
 const leaderCompleteness: Property<Raft> = {
   name: "leader completeness",
-  claim: "what is committed in a term is in the logs of the leaders of all later terms",
+  claim: "every entry committed in a term is in the logs of the leaders of all later terms",
   when: "always",
   history: told,
   holds: ({ alive, nodes, state, history }) =>
@@ -210,15 +216,18 @@ const stateMachineSafety: Property<Raft> = {
   },
 };
 
-/** Up to where a node was told that entries are committed; in terms below `term`. */
+/** Returns the highest index that a node reported as decided in terms below `term`. */
 const toldIndex = ({ committed }: Told, term = Number.POSITIVE_INFINITY): number =>
   Math.max(0, ...committed.filter((each) => each.term < term).map(({ index }) => index));
 
-/** Thesis §6.4. A round of messages shows that no node was elected before it began, and the lease that none is elected before it ends. */
+/**
+ * The property that reads are linearizable (thesis §6.4). A round of messages proves that no other node was elected
+ * before it began. A lease proves that no other node is elected before it ends.
+ */
 const linearizableReads: Property<Raft> = {
   name: "linearizable reads",
   claim:
-    "a leader that may answer a read by its lease knows all that is committed, and no read that waits for a round has an index below an entry that was committed in an earlier term",
+    "a leader that may answer a read under its lease knows every committed entry, and no read that waits for a round has an index below an entry committed in an earlier term",
   when: "always",
   history: told,
   holds: ({ alive, nodes, state, history }) =>
@@ -239,7 +248,7 @@ const linearizableReads: Property<Raft> = {
 
 const leadership: Property<Raft> = {
   name: "leadership",
-  claim: "in the end one node leads, and all voters that are alive follow it, if they are a quorum",
+  claim: "eventually one node leads and all live voters follow it, if they form a quorum",
   when: "eventually",
   holds(world) {
     const { alive, state } = world;
@@ -251,7 +260,7 @@ const leadership: Property<Raft> = {
   },
 };
 
-/** Of the alive nodes, the state of the one that has the latest configuration. */
+/** Returns the state of the live node with the latest configuration. */
 function newestOf({ alive, state }: World<State>): State | null {
   let newest: State | null = null;
   for (const node of alive)
@@ -259,10 +268,10 @@ function newestOf({ alive, state }: World<State>): State | null {
   return newest;
 }
 
-/** With `catchUpRounds`. */
+/** The catch-up property, which holds if `catchUpRounds` is set. */
 const caughtUp: Property<Raft> = {
   name: "catch-up",
-  claim: "who is to be a voter has, when the change begins, all that its leader had when it began to lead",
+  claim: "when a membership change begins, every new voter has all entries that the leader had when it was elected",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -274,23 +283,23 @@ const caughtUp: Property<Raft> = {
     }),
 };
 
-/** With `handOverBeats`. */
+/** Returns the priority property, which holds if `handOverBeats` is set. */
 const priority = ({ priorities }: RaftOptions): Property<Raft> => ({
   name: "priority",
-  claim: "in the end no voter that is alive stands before the leader in `priorities`",
+  claim: "eventually no live voter has a smaller `behind` than the leader",
   when: "eventually",
   holds(world) {
     const { alive, state } = world;
     const newest = newestOf(world);
     if (newest === null || !isQuorum(newest.configuration, alive)) return true;
     const leader = alive.find((node) => state(node).role.is === "leader");
-    if (leader === undefined) return true; // What there is in the end is said above.
+    if (leader === undefined) return true; // `leadership` covers that case.
     const behind = (node: NodeId): number => behindOf(priorities, node);
     return newest.configuration.voters.every((node) => !alive.includes(node) || behind(node) >= behind(leader));
   },
 });
 
-/** Safety: what holds after every step. */
+/** The safety properties, which must hold after every step. */
 export const safety = [
   electionSafety,
   leaderAppendOnly,
@@ -303,12 +312,14 @@ export const safety = [
   uncommitted,
 ] as const;
 
+/** The safety properties, and the property that a node eventually leads. */
 export const properties: readonly Property<Raft>[] = [...safety, leadership];
 
+/** Returns the safety properties that hold with these options. */
 export const safetyWith = ({ catchUpRounds }: Pick<RaftOptions, "catchUpRounds">): readonly Property<Raft>[] =>
   catchUpRounds > 0 ? [...safety, caughtUp] : safety;
 
-/** What options promise comes on top. */
+/** Returns all properties that hold with these options. */
 export const propertiesWith = (options: RaftOptions): readonly Property<Raft>[] => [
   ...safetyWith(options),
   leadership,

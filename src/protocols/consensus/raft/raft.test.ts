@@ -8,14 +8,14 @@ import { type Raft, raft } from "./raft.ts";
 const SIZES = [3, 4, 5, 7, 9];
 
 describe("raft: stories", () => {
-  it("an election: the first whose time-out runs out asks for pre-votes, then for votes, and begins its term with a no-op", async () => {
+  it("an election: the first node to time out requests pre-votes, then votes, and appends a no-op", async () => {
     const { sim, story } = raftStage({ nodes: 3 });
     sim.run(480);
     expect(story).toContain("   458.9  node 1  emits led leader 1 term 1");
     await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/raft-election.txt");
   });
 
-  it("an entry: one round trip until the leader has committed it, and followers hear of that with the next heartbeat", async () => {
+  it("an entry: the leader commits after one round trip, and followers learn that from the next heartbeat", async () => {
     const { sim, story, settle, propose } = raftStage({ nodes: 3 });
     settle();
     story.length = 0;
@@ -24,7 +24,7 @@ describe("raft: stories", () => {
     await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/raft-entry.txt");
   });
 
-  it("fast back-up: a leader passes over a whole term of entries that a follower has and nobody else", async () => {
+  it("fast back-up: a leader skips a whole term of entries that only one follower has", async () => {
     const { sim, story, settle, propose, leader, logs } = raftStage({ nodes: 4 });
     settle();
     const cutOff = leader();
@@ -33,7 +33,8 @@ describe("raft: stories", () => {
     sim.run(sim.now + 1_500);
     propose(leader(), "e");
     sim.run(sim.now + 100);
-    sim.crash(leader()); // The next one begins to send at the end of its log, where the other's is of term 1.
+    // The next leader starts sending at the end of its log. At that index the other log has entries of term 1.
+    sim.crash(leader());
     sim.heal();
     sim.run(sim.now + 800);
     const lines = story.filter((line) => / node \d {2}(sends|receives) (appendEntries|rejected|appended) /.test(line));
@@ -44,8 +45,8 @@ describe("raft: stories", () => {
   });
 });
 
-describe("raft: what it costs", () => {
-  it.each(SIZES)("N = %i: an election is 2(N − 1), its pre-vote 2(N − 1), and N − 1 first entries", (nodes) => {
+describe("raft: costs", () => {
+  it.each(SIZES)("N = %i: an election costs 2(N − 1), its pre-vote 2(N − 1), and N − 1 first entries", (nodes) => {
     const { sim, leader } = raftStage({ nodes, alone: 0 });
     sim.run(400);
     expect(leader()).toBe(0);
@@ -61,20 +62,20 @@ describe("raft: what it costs", () => {
     expect(sim.messages.total).toBe(raft().costs[1]?.messages(nodes));
   });
 
-  it.each(SIZES)("N = %i: without a pre-vote an election is 2(N − 1)", (nodes) => {
+  it.each(SIZES)("N = %i: an election without a pre-vote costs 2(N − 1)", (nodes) => {
     const { sim } = raftStage({ nodes, alone: 0, options: { preVote: false } });
     sim.run(400);
     expect(sim.messages.byType).toMatchObject({ requestVote: nodes - 1, vote: nodes - 1 });
     expect(sim.messages.byType.requestPreVote).toBeUndefined();
   });
 
-  it.each(SIZES)("N = %i: an entry is 2(N − 1), and so is a batch of them", (nodes) => {
+  it.each(SIZES)("N = %i: an entry costs 2(N − 1), and so does a batch of entries", (nodes) => {
     const { settle, propose, costOf, leader } = raftStage({ nodes, options: { maxInFlight: 1 } });
     settle();
     const others = nodes - 1;
     const one = costOf(() => propose(leader(), "x"), 30);
     expect(one).toEqual({ appendEntries: others, appended: others });
-    // The first goes out alone; those that come while it is on its way are one batch.
+    // The first entry is sent alone. Entries proposed while it is in flight share a batch.
     const ten = costOf(() => {
       for (let at = 0; at < 10; at++) propose(leader(), `x${at}`);
     }, 45);
@@ -82,7 +83,7 @@ describe("raft: what it costs", () => {
     expect(2 * others).toBe(raft().costs[0]?.messages(nodes));
   });
 
-  it.each(SIZES)("N = %i: a read at the leader is 2(N − 1), without any entry; with a lease it is none", (nodes) => {
+  it.each(SIZES)("N = %i: a read at the leader costs 2(N − 1) without an entry, and nothing with a lease", (nodes) => {
     for (const leaseReads of [false, true]) {
       const { sim, settle, costOf, leader } = raftStage({ nodes, options: { leaseReads } });
       settle();
@@ -106,7 +107,7 @@ const kinds = ({ effects }: Step): string[] => effects.map(({ kind }) => kind);
 describe("raft: the journal", () => {
   const noop = { type: "noop", term: 1 } as const;
 
-  it("a vote, a term and entries are journalled before they are told", () => {
+  it("journals a vote, a term and entries before it answers", () => {
     const vote = { type: "requestVote", term: 1, lastIndex: 0, lastTerm: 0, isTransfer: false } as const;
     const voted = receive(fresh(), 0, vote);
     expect(kinds(voted).filter((kind) => kind === "persist" || kind === "send")).toEqual(["persist", "send"]);
@@ -116,14 +117,14 @@ describe("raft: the journal", () => {
     expect(kinds(appended).filter((kind) => kind === "persist" || kind === "send")).toEqual(["persist", "send"]);
   });
 
-  it("a candidate journals its term and its own vote before it asks; a leader sends its entries first, so that all disks work at once", () => {
+  it("a candidate journals its term and vote before it asks; a leader sends entries before it journals them", () => {
     const standing = take(fresh(), { kind: "timeout", timer: "election" }, { preVote: false });
     expect(kinds(standing)).toEqual(["persist", "setTimer", "send", "send"]);
     const leading = receive(standing.state, 0, { type: "vote", term: 1, isGranted: true });
     expect(kinds(leading).filter((kind) => kind === "persist" || kind === "send")).toEqual(["send", "send", "persist"]);
   });
 
-  it("the leader of one alone has committed what it has journalled", () => {
+  it("a single voter commits an entry once it is journaled", () => {
     const alone = { self: 0, peers: [] };
     const options = { preVote: false };
     const { state, effects } = step(raft(options), alone, raft(options).init(0, []), {
@@ -134,7 +135,7 @@ describe("raft: the journal", () => {
     expect(effects.filter(({ kind }) => kind === "send")).toEqual([]);
   });
 
-  it("a node that is asked for a pre-vote stays as it is, whatever it answers", () => {
+  it("a node does not change when it answers a pre-vote request", () => {
     for (const [term, lastIndex] of [
       [1, 0],
       [9, 4],

@@ -1,17 +1,21 @@
 /**
- * Raft: a leader is elected by a majority, orders all commands in its log, and makes all logs alike; what a majority has in
- * the leader's term is committed. Ongaro & Ousterhout, "In Search of an Understandable Consensus Algorithm", USENIX ATC 2014;
- * pre-vote, reads, transfer: Ongaro, "Consensus: Bridging Theory and Practice", 2014. The files are named after its sections.
+ * Raft: a majority elects a leader. The leader orders all commands in its log and replicates the log to the other
+ * nodes. An entry of the leader's term is committed once a majority has it.
+ * Ongaro & Ousterhout, "In Search of an Understandable Consensus Algorithm", USENIX ATC 2014. Pre-vote, reads and
+ * leadership transfer: Ongaro, "Consensus: Bridging Theory and Practice", 2014.
+ * The files are named after the sections of the paper.
  *
- * Assumes   crash-recovery nodes with a journal. For liveness: a majority alive that is connected to a common leader, reliable
- *           links and bounded delay in the end. For lease reads: every clock runs at 1 − `drift` to 1 + `drift` of the right
- *           speed, and no leader is paused.
- * Safety    election safety, leader append-only, log matching, leader completeness, state-machine safety, linearizable reads,
- *           under any delay, loss, duplication, reordering, partition, crash and recovery.
- * Liveness  in the end one leads, and what is proposed again and again is decided at every member. With `handOverBeats` no alive
- *           voter that it can reach stands before it in `priorities`. With `catchUpRounds` a new voter has the log before it counts.
- * Cost      2(N − 1) messages for a batch of entries; 2(N − 1) for an election, 2(N − 1) for its pre-vote and 2(N − 1) for the
- *           first entry of the term; 2(N − 1) for a read, none for a lease read; 2(N − 1) a round of heartbeats.
+ * Assumes   crash-recovery nodes with a journal. For liveness: a majority is alive and connected to a common leader;
+ *           links are eventually reliable and delays eventually bounded. For lease reads: every clock runs at between 1
+ *           − `drift` and 1 + `drift` times the correct speed, and no leader is paused.
+ * Safety    election safety, leader append-only, log matching, leader completeness, state-machine safety and
+ *           linearizable reads, under any delay, loss, duplication, reordering, partition, crash and recovery.
+ * Liveness  eventually one node leads, and every member decides a command that is proposed repeatedly. With
+ *           `handOverBeats`, the leader eventually has the best priority among the live voters that it can reach. With
+ *           `catchUpRounds`, a new voter has caught up with the log before it counts toward a quorum.
+ * Cost      2(N − 1) messages for a batch of entries; 2(N − 1) for an election, 2(N − 1) for its pre-vote and 2(N − 1)
+ *           for the first entry of the term; 2(N − 1) for a read, none for a lease read; 2(N − 1) for a round of
+ *           heartbeats.
  */
 import type { Context, NodeId, Protocol, ReceiveTable } from "../../../core/protocol.ts";
 import { include } from "../../node-set.ts";
@@ -47,10 +51,10 @@ export type { Raft } from "./vocabulary.ts";
 type State = Raft["state"];
 type Ctx = Context<Raft>;
 
-/** What a leader makes of an answer. */
+/** A function that handles a follower's answer at the leader. */
 type Noted = (role: Leader, follower: Follower) => void;
 
-/** An answer to the leader of this term. */
+/** Handles an answer, if this node still leads and the sender is one of its followers. */
 function noteAnswer({ role }: State, from: NodeId, note: Noted, options: RaftOptions): void {
   const follower = role.is === "leader" ? role.followers[from] : undefined;
   if (role.is !== "leader" || follower === undefined) return;
@@ -59,7 +63,7 @@ function noteAnswer({ role }: State, from: NodeId, note: Noted, options: RaftOpt
   note(role, follower);
 }
 
-/** No handler sees a message before the rules of terms have been applied to it. */
+/** Applies the rules for terms to every message before its handler runs. */
 const inTerm = (options: RaftOptions, handlers: ReceiveTable<Raft>): ReceiveTable<Raft> =>
   Object.fromEntries(
     Object.entries(handlers).map(([type, handle]) => [
@@ -70,7 +74,10 @@ const inTerm = (options: RaftOptions, handlers: ReceiveTable<Raft>): ReceiveTabl
     ]),
   ) as unknown as ReceiveTable<Raft>;
 
-/** Elections end in this node's favour in one of several handlers: then what has waited for a leader is done. */
+/**
+ * Handles the commands that waited for a leader, if this node now leads. Several handlers can complete an election, and
+ * each of them calls this.
+ */
 function ifLeading(state: State, options: RaftOptions, ctx: Ctx): void {
   if (state.role.is === "leader") askAgain(state, options, ctx);
 }
@@ -94,6 +101,7 @@ function initial(nodes: NodeId[], options: RaftOptions): State {
   };
 }
 
+/** Creates Raft as a replicated log. @throws UsageError `bad-option` if an option is unknown or out of range. */
 export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
   const options = raftOptions.settle(given);
 
@@ -131,8 +139,8 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
           noteAppended(state, role, from, message.matchIndex);
           commitAgreed(state, options, ctx);
           if (options.tellsCommit && match < follower.match && match < commitIndex && commitIndex === state.commitIndex)
-            tellCommit(state, role, from, ctx); // Others had it before.
-          if (state.role !== role) return; // It was the last thing to do for a leader that is no member any more.
+            tellCommit(state, role, from, ctx); // The entry was committed before this follower had it.
+          if (state.role !== role) return; // The leader was removed from the configuration, and this was its last step.
           replicate(state, from, follower, options, ctx);
           if (role.transfer === from) handOver(state, role, ctx);
           noteCaughtUp(state, role, options, ctx);
@@ -187,7 +195,7 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
       },
       transfer(state, ctx) {
         if (state.role.is !== "leader") return;
-        state.role.transfer = null; // The other has not been elected in time: this node goes on.
+        state.role.transfer = null; // The target was not elected in time, so this node continues to lead.
         askAgain(state, options, ctx);
       },
       catchUp(state, ctx) {
@@ -218,7 +226,7 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
         state.commitIndex = index;
       },
       received(state) {
-        state.hasReceived = true; // It comes anew.
+        state.hasReceived = true; // The leader sends the snapshot again from its first chunk.
       },
     },
     ...declarations,

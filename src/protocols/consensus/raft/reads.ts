@@ -1,7 +1,7 @@
 /**
- * Reads (§8, thesis §6.4): they are not appended. The leader notes its commit index, makes sure by a round of heartbeats
- * that begins later that it still led then, and whoever asked answers when it has been told so much. With `leaseReads` it is
- * sure without a round as long as its lease lasts, if clocks keep to the margin.
+ * Reads (§8, thesis §6.4). A read is not appended to the log. The leader records its commit index, then begins a round
+ * of heartbeats to confirm that it still leads. The requesting node answers once it has applied the log up to that
+ * index. With `leaseReads`, the leader needs no round until its lease ends, as long as clocks stay within the margin.
  */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { beginRound, isConfirmed, takeLease } from "./heartbeats.ts";
@@ -13,12 +13,13 @@ type State = Raft["state"];
 type Ctx = Context<Raft>;
 
 /**
- * All that was committed before has an index no higher than this. Before a leader has committed an entry of its own term it does not know
- * how far others have committed, but no further than to that entry, so the read waits for it.
+ * Returns an upper bound for the index of everything committed so far. A leader that has not committed an entry of its
+ * own term does not know which earlier entries are committed, but none is beyond its own first entry. The read waits
+ * for that entry.
  */
 export const readIndexOf = (commitIndex: number, { firstIndex }: Leader): number => Math.max(commitIndex, firstIndex);
 
-/** At the leader. */
+/** Handles a read at the leader. */
 export function readAtLeader(
   state: State,
   role: Leader,
@@ -29,21 +30,21 @@ export function readAtLeader(
 ): void {
   const asked: Read = { node, read, index: readIndexOf(state.commitIndex, role) };
   if (role.leaseRound !== null) return answer(state, [asked], options, ctx);
-  if (role.asking.length + role.next.length >= options.maxWaiting) return; // It is asked again.
+  if (role.asking.length + role.next.length >= options.maxWaiting) return; // The client retries.
   role.next.push(asked);
   askNext(state, role, options, ctx);
 }
 
-/** A round that has begun already is worth nothing to a read that came later. */
+/** Begins a round for the waiting reads. A round that began before a read arrived cannot confirm it. */
 function askNext(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
   if (role.next.length === 0 || !isConfirmed(state, role, ctx)) return;
   beginRound(state, role, options, ctx);
   role.asking = role.next;
   role.next = [];
-  noteConfirmed(state, role, options, ctx); // A quorum of one needs no answer.
+  noteConfirmed(state, role, options, ctx); // A single voter is a quorum by itself.
 }
 
-/** Called when a round may have been answered by a quorum. */
+/** Serves the reads of the round if a quorum has answered it. Call this whenever that may be the case. */
 export function noteConfirmed(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
   if (!isConfirmed(state, role, ctx)) return;
   takeLease(role, ctx);
@@ -60,7 +61,7 @@ function answer(state: State, reads: readonly Read[], options: RaftOptions, ctx:
   }
 }
 
-/** At the node that was asked: it answers when it has been told all up to the index. */
+/** Handles the read index at the requesting node, which answers once it has applied the log up to that index. */
 export function noteIndex(state: State, read: number, index: number, options: RaftOptions, ctx: Ctx): void {
   if (state.reads.length >= options.maxWaiting) state.reads.shift();
   state.reads.push({ read, index });

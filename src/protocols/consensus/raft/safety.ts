@@ -1,4 +1,4 @@
-/** Safety (§5.4): who may be elected, and which entries are committed. */
+/** Safety (§5.4): the rules for which nodes may be elected and which entries are committed. */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { charsOf, entryAt, lastIndex, lastTerm, termAt } from "./log.ts";
 import { agreedIndex } from "./membership-changes.ts";
@@ -7,15 +7,16 @@ import type { Configuration, Leader, Log, Raft } from "./vocabulary.ts";
 type State = Raft["state"];
 type Ctx = Context<Raft>;
 
-/** §5.4.1: the candidate's log is at least as up to date as this one, so what is committed is in it. */
+/** Returns whether the candidate's log is at least as up to date as this one (§5.4.1). */
 export function isUpToDate(log: Log, candidate: { lastIndex: number; lastTerm: number }): boolean {
   const term = lastTerm(log);
   return candidate.lastTerm > term || (candidate.lastTerm === term && candidate.lastIndex >= lastIndex(log));
 }
 
 /**
- * §5.4.2: entries of the leader's own term are committed by counting, and with them all that stands before. An older
- * entry that a majority has can still be replaced (figure 8), so it is never counted alone.
+ * Returns the leader's commit index (§5.4.2). Only entries of its own term are committed by counting replicas, and all
+ * earlier entries are committed with them. An older entry can still be replaced even if a majority has it (figure 8),
+ * so counting its replicas is never enough to commit it.
  */
 export function commitIndexOf(state: State, leader: Leader, self: NodeId): number {
   const matchOf = (node: NodeId): number => (node === self ? leader.persisted : (leader.followers[node]?.match ?? 0));
@@ -24,7 +25,7 @@ export function commitIndexOf(state: State, leader: Leader, self: NodeId): numbe
   return isOwn ? agreed : state.commitIndex;
 }
 
-/** What is committed is told at once and in order, so the paper's lastApplied is the commit index. */
+/** Commits entries and emits them immediately and in order, so the commit index is also the paper's lastApplied. */
 export function commit(state: State, index: number, ctx: Ctx): void {
   const until = Math.min(index, lastIndex(state.log));
   while (state.commitIndex < until) {
@@ -38,12 +39,15 @@ export function commit(state: State, index: number, ctx: Ctx): void {
   tellReadable(state, ctx);
 }
 
-/** Of a committed configuration, in the log or in a snapshot. While it is joint, there is more to come. */
+/**
+ * Reports the members of a committed configuration, from the log or a snapshot. A joint configuration is not reported,
+ * because another configuration follows it.
+ */
 export function tellMembers({ voters, learners, outgoing }: Configuration, ctx: Ctx): void {
   if (outgoing === null) ctx.emit({ type: "reconfigured", voters, learners });
 }
 
-/** What waited for the commit index to come so far. */
+/** Answers the reads whose index has been reached. */
 export function tellReadable(state: State, ctx: Ctx): void {
   if (!state.reads.some(({ index }) => index <= state.commitIndex)) return;
   for (const { read, index } of state.reads) if (index <= state.commitIndex) ctx.emit({ type: "readable", read });

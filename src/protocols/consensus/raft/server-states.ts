@@ -1,4 +1,6 @@
-/** Server states and terms (§5.1, figure 4): how a node comes to follow. How it comes to lead is in leader-election.ts. */
+/**
+ * Server states (§5.1, figure 4): how a node becomes a follower. For candidates and leaders, see leader-election.ts.
+ */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { type RaftOptions, spread } from "./options.ts";
 import { leaderOf, type Raft, type Role } from "./vocabulary.ts";
@@ -6,22 +8,23 @@ import { leaderOf, type Raft, type Role } from "./vocabulary.ts";
 type State = Raft["state"];
 type Ctx = Context<Raft>;
 
-/** A higher term takes the place of a lower one. It is journalled, with the vote that is given in it, before anything is answered. */
+/** Moves to a higher term. The term is journaled together with the vote in it before any answer is sent. */
 export function adoptTerm(state: State, term: number, votedFor: NodeId | null, options: RaftOptions, ctx: Ctx): void {
   state.term = term;
   vote(state, votedFor, ctx);
   becomeFollower(state, null, options, ctx);
 }
 
-/** In this term; null: for nobody yet. */
+/** Records and journals this node's vote in this term. Null means that the node has not yet voted. */
 export function vote(state: State, candidate: NodeId | null, ctx: Ctx): void {
   state.votedFor = candidate;
   ctx.persist({ type: "voted", term: state.term, votedFor: candidate });
 }
 
 /**
- * From now on the node waits for a leader of this term, or follows the leader that it has received a message from. The promise that it
- * gave its last leader by answering is not cancelled by a new term: that leader may still serve reads by its lease.
+ * Makes the node a follower. It follows `leader`, which has just sent it a message, or waits for a leader of this term.
+ * When the node answered the previous leader, it promised not to vote for others during the shortest election timeout.
+ * A new term does not cancel that promise, because the previous leader may still serve reads under its lease.
  */
 export function becomeFollower(state: State, leader: NodeId | null, options: RaftOptions, ctx: Ctx): void {
   const before = leaderOf(state, ctx.self);
@@ -30,21 +33,22 @@ export function becomeFollower(state: State, leader: NodeId | null, options: Raf
   if (role.is === "leader" && role.catchUp !== null) ctx.cancelTimer("catchUp");
   const hasPromised = role.is === "follower" && role.hasHeard;
   state.role = { is: "follower", leader, hasHeard: hasPromised, incoming: null };
-  // §5.2: hearing from a leader and giving a vote begin the time-out anew. A term that somebody else begins does not, or a
-  // candidate that nobody may vote for would keep those waiting that can win.
+  // §5.2: a message from a leader and a granted vote restart the timeout. A term begun by another node does not.
+  // Otherwise, a candidate that cannot win would keep delaying candidates that can.
   if (leader !== null || !(hasPromised || isWaiting(role))) awaitLeader(state, options, ctx);
   if (leader !== before) ctx.emit({ type: "led", leader, term: state.term });
 }
 
-/** Whether its election time-out runs, and is the random one. */
+/** Returns whether the random election timeout is running. */
 const isWaiting = (role: Role): boolean =>
   role.is === "preCandidate" || role.is === "candidate" || (role.is === "follower" && !role.hasHeard);
 
 const leaderTimers = ["heartbeat", "quorum", "transfer", "leaseEven", "leaseOdd"] as const;
 
 /**
- * The election time-out begins anew. Where who hears from a leader helps nobody else to lead, it has two parts: the least
- * time-out, and then a random time in which the node votes for others.
+ * Restarts the election timeout. With `checkQuorum`, a follower refuses to vote until the shortest timeout has passed
+ * since the last message from its leader. So its timeout has two parts: the shortest timeout, then a random time during
+ * which it votes for other nodes.
  */
 export function awaitLeader(state: State, options: RaftOptions, ctx: Ctx): void {
   const { role } = state;
@@ -53,20 +57,28 @@ export function awaitLeader(state: State, options: RaftOptions, ctx: Ctx): void 
   ctx.setTimer("election", role.hasHeard ? options.minElectionMs : electionTimeout(options, ctx.self));
 }
 
-/** The leader that asked another node to be a candidate has given up its lease for good, so the promise to it ends (thesis §3.10). */
+/**
+ * Ends the promise to a leader that has asked another node to start an election. That leader has given up its lease
+ * permanently (thesis §3.10).
+ */
 export function release({ role }: State, options: RaftOptions, ctx: Ctx): void {
   if (role.is !== "follower" || !role.hasHeard) return;
   role.hasHeard = false;
   ctx.setTimer("election", electionTimeout(options, ctx.self));
 }
 
-/** §5.2: random, so that few nodes are candidates at a time. */
+/**
+ * Returns the range of the election timeout. It is random, so that few nodes become candidates at the same time (§5.2).
+ */
 export function electionTimeout(options: RaftOptions, self: NodeId): readonly [number, number] {
   const [min, max] = spread(options, self);
   return [options.minElectionMs + min, options.minElectionMs + max];
 }
 
-/** After a restart it may have answered a leader just before it crashed: it helps nobody else for as long as it would have. */
+/**
+ * Restores the promise to a leader after a restart. The node may have answered a leader just before it crashed, so it
+ * votes for no other node for the minimum election timeout.
+ */
 export function keepStill(state: State, options: RaftOptions, ctx: Ctx): void {
   if (state.role.is !== "follower" || !options.checkQuorum || state.term === 0) return;
   state.role.hasHeard = true;

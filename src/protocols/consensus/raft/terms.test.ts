@@ -1,4 +1,7 @@
-/** Rules of terms, and the promise that a node gives its leader by answering: what ends it, and what does not. */
+/**
+ * Checks the rules for terms, and the promise that a node gives its leader by answering: which messages end it, and
+ * which do not.
+ */
 
 import { describe, expect, it } from "vitest";
 import { raftStage } from "../../../../test/protocols/raft-stage.ts";
@@ -105,7 +108,7 @@ describe("raft: the promise to a leader, by answering its heartbeat", () => {
     expect(follower.state.role).toMatchObject({ is: "follower", hasHeard: false });
   });
 
-  it("is not given without checkQuorum, on which leases rest", () => {
+  it("is not given without checkQuorum, which leases depend on", () => {
     const follower = new Follower({ checkQuorum: false });
     follower.receive(0, heartbeat(1));
     expect(follower.receive(2, requestVote(2))).toEqual(granted(2));
@@ -146,7 +149,7 @@ describe("raft: messages of an earlier term", () => {
 });
 
 describe("raft: the commit index of a follower", () => {
-  it("does not reach entries that the leader's message has not shown to be its own", () => {
+  it("does not reach entries that are not known to match the leader's log", () => {
     const follower = new Follower();
     const noop = (term: number) => ({ type: "noop", term }) as const;
     const append = { type: "appendEntries", previousIndex: 0, previousTerm: 0, commitIndex: 0 } as const;
@@ -167,14 +170,15 @@ describe("raft: a node that leads a second time", () => {
     { type: "vote", term: 1, isGranted: true },
   ];
 
-  it.each(answers)("takes no answer that was meant for its first term: %j", (answer) => {
+  it.each(answers)("ignores an answer to its first term: %j", (answer) => {
     const leader = new Follower({ ...defaults, preVote: false });
     leader.expire("election");
     leader.receive(0, { type: "vote", term: 1, isGranted: true });
     leader.receive(0, { type: "vote", term: 2, isGranted: false });
     leader.expire("election");
     leader.receive(0, { type: "vote", term: 3, isGranted: true });
-    leader.take({ kind: "command", command: { type: "read", read: 1 } }); // It begins round 1, as a read or a heartbeat in term 1 would.
+    // This begins round 1, as a read or a heartbeat in term 1 would.
+    leader.take({ kind: "command", command: { type: "read", read: 1 } });
     expect(leader.state.role).toMatchObject({ is: "leader", round: 1, answered: [] });
     const before = leader.state;
     expect(leader.receive(0, answer)).toEqual([]);
@@ -183,8 +187,8 @@ describe("raft: a node that leads a second time", () => {
 });
 
 describe("raft: a leader's lease", () => {
-  // The worst case: the leader's clock is as slow as it may be, the others' are as fast, and messages take no time.
-  it.each([0, 0.05, 0.3])("ends before the promises that it rests on when clocks are wrong by up to %d", (drift) => {
+  // In the worst case, the leader's clock is as slow and the others' are as fast as allowed, and messages take no time.
+  it.each([0, 0.05, 0.3])("ends before the promises behind it when clocks are wrong by up to %d", (drift) => {
     const options = { leaseReads: true, drift, preVote: false, minElectionMs: 300, maxElectionMs: 301 };
     const sim = simulation<Raft>({ protocol: raft(options), nodes: [0, 1, 2], seed: 1, delayMs: 0 });
     for (const each of [0, 1, 2]) sim.start(each);
@@ -233,7 +237,7 @@ describe("raft: a leader's lease", () => {
     expect(new Set(leases)).toEqual(new Set([null]));
   });
 
-  it("is given up for the rest of the term when leadership is handed over, though the transfer fails", () => {
+  it("is given up for the rest of the term by a leadership transfer, even if the transfer fails", () => {
     const protocol = raft({ leaseReads: true, preVote: false });
     const leader = { self: 0, peers: [1, 2] };
     let state = protocol.init(0, [1, 2]);
@@ -254,7 +258,7 @@ describe("raft: a leader's lease", () => {
     expect(state.role).toMatchObject({ is: "leader", round: 2, leaseRound: null });
   });
 
-  it("ends with the promises it rests on, though a change of members completes a round that no quorum had answered", () => {
+  it("ends with the promises behind it, even if a membership change completes a round that no quorum had answered", () => {
     const options = { leaseReads: true, learners: [2] };
     const protocol = raft({ ...options, preVote: false });
     const leader = { self: 0, peers: [1, 2] };
@@ -269,7 +273,7 @@ describe("raft: a leader's lease", () => {
     take({ kind: "timeout", timer: "heartbeat" });
     receive(1, { type: "heartbeatAnswered", term: 1, round: 1 });
     expect(state.role).toMatchObject({ leaseRound: 1 });
-    take({ kind: "timeout", timer: "heartbeat" }); // Round 2 begins, and no voter but the leader itself answers it.
+    take({ kind: "timeout", timer: "heartbeat" }); // Round 2 begins, and only the leader itself answers it.
     take({ kind: "command", command: { type: "reconfigure", voters: [0], learners: [1, 2] } });
     receive(1, { type: "appended", term: 1, matchIndex: 3 });
     receive(1, { type: "appended", term: 1, matchIndex: 2 });

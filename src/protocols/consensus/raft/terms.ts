@@ -1,6 +1,6 @@
 /**
- * Terms (§5.1): the rules for every message that carries a term, applied in one place, before its handler. A handler can rely on the
- * message being of the node's own term, and a message of a leader on the node following its sender.
+ * Terms (§5.1): the rules for all messages with a term, applied in one place before the message handlers run. Handlers
+ * can rely on two facts: the message has the node's own term, and the node follows the sender of a leader's message.
  */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { askAgain } from "./client-interaction.ts";
@@ -14,10 +14,14 @@ type Ctx = Context<Raft>;
 type Message = Raft["message"];
 type Termed = Extract<Message, { term: number }>;
 
-/** @returns false if the message ends here: its term is over, or the node promised to follow its leader for a while longer. */
+/**
+ * Applies the rules for terms. Returns false if the message must be dropped, because its term is over or because the
+ * node is bound by a promise to its leader.
+ */
 export function observeTerm(state: State, from: NodeId, message: Message, options: RaftOptions, ctx: Ctx): boolean {
   if (!("term" in message) || isOfNextElection(message)) return true;
-  // Thesis §4.2.3. Without this a lease could be broken by a higher term: the leader relies on this node until the promise expires.
+  // Thesis §4.2.3. The leader relies on this node until the promise expires. Without this rule, a higher term could
+  // break a lease.
   if (message.type === "requestVote" && !message.isTransfer && isLed(state, options)) {
     refuseVote(state, from, ctx);
     return false;
@@ -29,7 +33,7 @@ export function observeTerm(state: State, from: NodeId, message: Message, option
   if (isOfLeader(message) && isImpostor(state, from, message)) return false;
   if (message.term > state.term) {
     if (message.type === "requestVote" && message.isTransfer) release(state, options, ctx);
-    // One record holds the new term and the vote that is given in it.
+    // One record contains both the new term and the vote cast in it.
     const votedFor = message.type === "requestVote" && isFit(state, message, options) ? from : null;
     adoptTerm(state, message.term, votedFor, options, ctx);
   }
@@ -37,14 +41,17 @@ export function observeTerm(state: State, from: NodeId, message: Message, option
   return true;
 }
 
-/** A pre-vote names the term of an election that may never take place, so no node adopts it. A refusal names the voter's own term. */
+/**
+ * Returns whether the term of the message is the term of a future election. No node adopts it, because that election
+ * may never take place. A refused pre-vote carries the voter's own term.
+ */
 const isOfNextElection = (message: Termed): boolean =>
   message.type === "requestPreVote" || (message.type === "preVote" && message.isGranted);
 
 const isOfLeader = ({ type }: Message): boolean =>
   type === "appendEntries" || type === "committed" || type === "heartbeat" || type === "installSnapshot";
 
-/** Whether it comes from a second leader of this term. There is none unless a node is Byzantine. */
+/** Returns whether a second node claims to lead this term. Only a Byzantine node can cause that. */
 const isImpostor = ({ term, role }: State, from: NodeId, message: Termed): boolean =>
   message.term === term &&
   (role.is === "leader" || (role.is === "follower" && role.leader !== null && role.leader !== from));
@@ -55,7 +62,10 @@ function follow(state: State, leader: NodeId, options: RaftOptions, ctx: Ctx): v
   askAgain(state, options, ctx);
 }
 
-/** The answer carries the current term, so that a former leader or candidate steps down. */
+/**
+ * Rejects a message from an earlier term. The answer carries the current term, so that a former leader or candidate
+ * steps down.
+ */
 function rejectStale({ term }: State, to: NodeId, message: Termed, ctx: Ctx): void {
   switch (message.type) {
     case "requestVote":
@@ -72,6 +82,6 @@ function rejectStale({ term }: State, to: NodeId, message: Termed, ctx: Ctx): vo
       return ctx.send(to, { type: "heartbeatAnswered", term, round: message.round });
     case "installSnapshot":
       return ctx.send(to, { type: "chunkReceived", term, index: message.index, received: 0 });
-    default: // Answers, and messages that are not answered.
+    default: // Answers, and messages that need no answer.
   }
 }

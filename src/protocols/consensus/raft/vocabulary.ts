@@ -1,29 +1,36 @@
-/** The words of Raft: its state, what is sent, journalled and said, and what can be told from a state. */
+/** Raft's types: its state, messages, commands, events and records. */
 import type { Chunk } from "../../../core/chunk.ts";
 import type { PerNode } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { LeaseTimer } from "../../leases.ts";
 import type { Command, Members, Refusal, ReplicatedLog } from "../family/replicated-log.ts";
 
-/** §6. While `outgoing` is there the configuration is joint: a majority of `voters` and one of `outgoing` decide together. */
+/**
+ * A configuration (§6). If `outgoing` is not null, the configuration is joint: a decision needs a majority of `voters`
+ * and a majority of `outgoing`.
+ */
 export interface Configuration extends Members {
   outgoing: NodeId[] | null;
 }
 
+/** A log entry. */
 export type Entry =
   | { type: "command"; term: number; command: Command }
-  /** What a leader appends first, so that it commits an entry of its own term. */
+  /** A leader's first entry, which lets it commit an entry of its own term. */
   | { type: "noop"; term: number }
   | { type: "configuration"; term: number; configuration: Configuration };
 
-/** `entries[i]` stands at index `offset` + 1 + i. What comes before is in the snapshot, and its last entry was of `offsetTerm`. */
+/**
+ * A log. `entries[i]` has index `offset + 1 + i`. Earlier entries are in the snapshot. The entry at `offset` has term
+ * `offsetTerm`.
+ */
 export interface Log {
   offset: number;
   offsetTerm: number;
   entries: Entry[];
 }
 
-/** Stands for all entries up to `index`. At index 0 it is empty: what all nodes begin with. */
+/** A snapshot that replaces all entries up to `index`. At index 0, it is the empty initial state. */
 export interface Snapshot {
   index: number;
   term: number;
@@ -31,114 +38,136 @@ export interface Snapshot {
   chunks: Chunk[];
 }
 
-/** A snapshot that is being received: its first chunks. */
+/** A snapshot that is being received, with the chunks received so far. */
 export type Incoming = Omit<Snapshot, "configuration">;
 
-/** A read that was asked for at a node, and the commit index from which on it is up to date. */
+/** A read requested at `node`. It may be served once the entries up to `index` are applied. */
 export interface Read {
   node: NodeId;
   read: number;
   index: number;
 }
 
-/** What a leader knows of another node. `next`: of the entry to send next. `match`: up to where its log is the leader's. */
+/**
+ * The leader's view of another node. `next` is the index of the next entry to send. The follower's log is known to
+ * equal the leader's up to and including index `match`.
+ */
 export interface Follower {
   next: number;
   match: number;
   sending: Sending;
-  /** What was on its way to it when the last heartbeat was sent, and nothing has been heard of since. */
+  /** Whether messages were in flight at the last heartbeat and are still unanswered. */
   isOverdue: boolean;
-  /** Has answered since the leader last asked whether a majority has. */
+  /** Whether the follower has answered since the last quorum check. */
   isActive: boolean;
-  /** With `handOverBeats`: has answered since the last heartbeat. */
+  /** With `handOverBeats`: whether the follower has answered since the last heartbeat. */
   hasAnswered: boolean;
 }
 
+/** How the leader brings one follower up to date. */
 export type Sending =
-  /** Where its log meets the leader's is not known: one message at a time. */
+  /** The leader does not yet know where the logs match, so it sends one message at a time. */
   | { is: "probing"; isAwaiting: boolean }
-  /** The last index of each message on its way. */
+  /** `inFlight` contains the last index of each message in flight. */
   | { is: "pipelining"; inFlight: number[] }
-  /** §7. `received` chunks of the snapshot up to `index`. */
+  /** The follower has received the first `received` chunks of the snapshot up to `index` (§7). */
   | { is: "snapshot"; index: number; received: number };
 
+/** The state of a leader. */
 export interface Leader {
   is: "leader";
-  /** Of its no-op. */
+  /** The index of the leader's first entry, a no-op. */
   firstIndex: number;
-  /** Its own match index: what it has journalled. */
+  /** The leader's own match index: the end of its journaled log. */
   persisted: number;
   followers: PerNode<Follower>;
-  /** Of heartbeats. The next begins when a majority has answered this one. */
+  /** The heartbeat round. The next one begins when a majority has answered this one. */
   round: number;
   answered: NodeId[];
-  /** Thesis §6.4: served when this round is answered, and those that wait for the next. */
+  /**
+   * Reads that are served when this round is answered (`asking`), and reads that wait for the next round (`next`).
+   * Thesis §6.4.
+   */
   asking: Read[];
   next: Read[];
-  /** With `leaseReads`: the lease timer of the current round has not expired. */
+  /** With `leaseReads`: whether the lease timer of the current round is still running. */
   isTimely: boolean;
-  /** Thesis §6.4.1: no other node is elected before the timer of this round has expired. */
+  /** The round whose lease the leader holds. No other node is elected before its timer expires (thesis §6.4.1). */
   leaseRound: number | null;
-  /** Thesis §3.10: to this node leadership is being handed over. */
+  /** The target of a leadership transfer in progress (thesis §3.10). */
   transfer: NodeId | null;
-  /** Not once it has begun to hand over: whoever it has asked may be elected before others' time-outs, and late. */
+  /**
+   * Whether the leader may use leases. Permanently false once a transfer has begun, because the target may be elected
+   * at any time, before other nodes time out.
+   */
   mayLease: boolean;
-  /** Of the operations that are not committed. */
+  /** The number of characters in uncommitted operations. */
   uncommittedChars: number;
-  /** With `handOverBeats`: who is to lead instead, and for how many heartbeats in a row it has kept up. */
+  /**
+   * With `handOverBeats`: the voter that should lead instead, and the number of consecutive heartbeats for which it has
+   * kept up.
+   */
   heir: { node: NodeId; beats: number } | null;
-  /** With `catchUpRounds`: a change whose new voters are being brought up to the leader's log. */
+  /** With `catchUpRounds`: a pending change whose new voters are still catching up with the leader's log. */
   catchUp: CatchUp | null;
 }
 
-/** Thesis §4.2.1. */
+/** The state of catching up before voting (thesis §4.2.1). */
 export interface CatchUp extends Members {
-  /** Who has asked for the change, and is told if it is refused. */
+  /** The node that requested the change. It is notified if the change is refused. */
   asker: NodeId;
-  /** The voters to come. */
+  /** The future voters. */
   newcomers: NodeId[];
-  /** 1, 2, 3 …; over when all newcomers have the log up to `target`, where it ended when the round began. */
+  /**
+   * The round, counted from 1. It ends when all newcomers have the log up to `target`, the last index when the round
+   * began.
+   */
   round: number;
   target: number;
-  /** The round has taken longer than the least election time-out. */
+  /** Whether the round has taken longer than the shortest election timeout. */
   isSlow: boolean;
-  /** How far all of them had come, in sum, when the timer was set last. */
+  /** The progress of all newcomers when the timer was last set. */
   progress: number;
 }
 
+/** The role of a node in its current term, with the state that only this role has. */
 export type Role =
-  /** `hasHeard`: from its leader, within the least election time-out. Then it helps nobody else to lead. */
+  /**
+   * `hasHeard`: whether the leader has sent a message within the shortest election timeout, so that this node votes for
+   * no other node.
+   */
   | { is: "follower"; leader: NodeId | null; hasHeard: boolean; incoming: Incoming | null }
   | { is: "preCandidate"; votes: NodeId[] }
   | { is: "candidate"; votes: NodeId[] }
   | Leader;
 
+/** Vocabulary of Raft. */
 export type Raft = {
   state: {
-    /** Journalled, like `votedFor`, `log` and `snapshot`. */
+    /** The current term. Journaled, like `votedFor`, `log` and `snapshot`. */
     term: number;
     votedFor: NodeId | null;
     log: Log;
     snapshot: Snapshot;
-    /** The journal contains chunks of a snapshot that was not received completely. */
+    /** Whether the journal contains chunks of an incomplete snapshot. */
     hasReceived: boolean;
     commitIndex: number;
-    /** The last one in the log, committed or not, and where it stands. */
+    /** The latest configuration in the log, whether committed or not, and the index of its entry. */
     configuration: Configuration & { index: number };
     role: Role;
-    /** Commands that were proposed here while no leader was known. */
+    /** Commands proposed here while no leader was known. */
     waiting: Command[];
-    /** Reads that were asked for here, and wait until all up to their index has been told. */
+    /** Reads requested here that wait until the entries up to their index are emitted. */
     reads: Omit<Read, "node">[];
-    /** Commands that were dropped here since too much waited already. */
+    /** The number of commands dropped here because too many were waiting. */
     dropped: number;
-    /** How often this node has handed over to one that stands before it. */
+    /** The number of times this node has transferred leadership to a voter with a better priority. */
     handOvers: number;
   };
-  message: /** Would a node vote? `term` is that of the election to come. Changes nothing where it arrives. */
+  message: /** Asks for a pre-vote in a future election in `term`. The receiver's state does not change. */
     | { type: "requestPreVote"; term: number; lastIndex: number; lastTerm: number }
     | { type: "preVote"; term: number; isGranted: boolean }
-    /** `isTransfer`: the leader has asked for this election. */
+    /** `isTransfer`: whether the leader requested this election. */
     | { type: "requestVote"; term: number; lastIndex: number; lastTerm: number; isTransfer: boolean }
     | { type: "vote"; term: number; isGranted: boolean }
     | {
@@ -150,7 +179,10 @@ export type Raft = {
         commitIndex: number;
       }
     | { type: "appended"; term: number; matchIndex: number }
-    /** `conflictTerm`: of the entry at `previousIndex`, or null if there is none; `conflictIndex`: the first of that term, or the end of the log. */
+    /**
+     * `conflictTerm` is the term of the entry at `previousIndex`. Null if there is no such entry. `conflictIndex` is
+     * the first index of that term, or one past the end of the log.
+     */
     | {
         type: "rejected";
         term: number;
@@ -158,7 +190,7 @@ export type Raft = {
         conflictTerm: number | null;
         conflictIndex: number;
       }
-    /** With `tellsCommit`; not answered. */
+    /** Sent with `tellsCommit`. It needs no answer. */
     | { type: "committed"; term: number; commitIndex: number }
     | { type: "heartbeat"; term: number; round: number; commitIndex: number }
     | { type: "heartbeatAnswered"; term: number; round: number }
@@ -168,17 +200,17 @@ export type Raft = {
         index: number;
         lastTerm: number;
         configuration: Configuration;
-        /** The number of the chunk, from 0. */
+        /** The index of the chunk, from 0. */
         part: number;
         chunk: Chunk;
         isLast: boolean;
       }
     | { type: "chunkReceived"; term: number; index: number; received: number }
     | { type: "timeoutNow"; term: number }
-    /** What was given to a node that does not lead, to the node that does. */
+    /** Passes a request from a follower to the leader. */
     | { type: "forward"; request: Forwarded }
     | { type: "readIndex"; read: number; index: number }
-    /** To whoever asked for the change. */
+    /** Sent to the node that requested the change. */
     | ({ type: "changeRefused"; reason: Refusal } & Members);
   timer: "election" | "heartbeat" | "quorum" | "transfer" | "catchUp" | LeaseTimer;
   command: Exclude<ReplicatedLog["command"], { type: "reply" }>;
@@ -201,6 +233,7 @@ export type Raft = {
     | { type: "received"; chunk: Chunk };
 };
 
+/** A request that a node forwards to the leader. */
 export type Forwarded =
   | { type: "propose"; command: Command }
   | { type: "read"; read: number }
@@ -209,7 +242,7 @@ export type Forwarded =
 
 type State = Raft["state"];
 
-/** Who leads the current term in this node's eyes. */
+/** Returns the leader of the current term, or null if this node does not know it. */
 export function leaderOf({ role }: State, self: NodeId): NodeId | null {
   if (role.is === "leader") return self;
   return role.is === "follower" ? role.leader : null;

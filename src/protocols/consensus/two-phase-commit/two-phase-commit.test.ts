@@ -48,7 +48,7 @@ function stage(
 const everybody = (nodes: number, value: Decision) =>
   Object.fromEntries(range(0, nodes - 1).map((node) => [node, value]));
 
-/** What three nodes journal, each message arriving in the order in which it was sent. */
+/** @returns the journals of three nodes when messages arrive in the order of sending */
 function journalled(command: TwoPhaseCommit["command"]): string[] {
   const protocol = twoPhaseCommit();
   const peersOf = (self: NodeId) => [0, 1, 2].filter((peer) => peer !== self);
@@ -72,7 +72,7 @@ function journalled(command: TwoPhaseCommit["command"]): string[] {
 }
 
 describe("two-phase commit: stories", () => {
-  it("everybody votes yes", async () => {
+  it("commits when all nodes vote yes", async () => {
     const { sim, story, of } = stage(3);
     sim.command(0, propose());
     sim.run();
@@ -80,7 +80,7 @@ describe("two-phase commit: stories", () => {
     await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/two-phase-commit-undisturbed.txt");
   });
 
-  it("one no is enough, and nobody acknowledges an abort", async () => {
+  it("aborts after one no, without acknowledgements", async () => {
     const { sim, story, of } = stage(3);
     sim.command(2, refuse);
     sim.command(0, propose());
@@ -89,7 +89,7 @@ describe("two-phase commit: stories", () => {
     await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/two-phase-commit-one-no.txt");
   });
 
-  it("the coordinator crashes when all have voted: they block until it is back, and hear that it was aborted", async () => {
+  it("participants block while the coordinator is down after the votes, and abort when it is back", async () => {
     const { sim, story, of, isInDoubt } = stage(3);
     sim.command(0, propose());
     sim.run(15);
@@ -102,11 +102,11 @@ describe("two-phase commit: stories", () => {
     await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/two-phase-commit-blocked.txt");
   });
 
-  it("a coordinator that crashes after its commit tells it when it is back", () => {
+  it("a coordinator that crashes after its commit sends the commit when it is back", () => {
     const { sim, of } = stage(3);
     sim.command(0, propose());
     sim.run(20);
-    sim.crash(0); // The decisions are on their way, and arrive; its journal says the same.
+    sim.crash(0); // The decisions are in flight and arrive; its journal agrees with them.
     sim.cut(0, 2);
     sim.run(1_000);
     sim.start(0);
@@ -116,8 +116,8 @@ describe("two-phase commit: stories", () => {
   });
 });
 
-describe("two-phase commit: what it costs", () => {
-  eachSize(1, 64, "N = %i: 3(N − 1) messages until everybody knows, 4(N − 1) with acknowledgements", (nodes) => {
+describe("two-phase commit: costs", () => {
+  eachSize(1, 64, "N = %i: 3(N − 1) messages until all nodes know, 4(N − 1) with acknowledgements", (nodes) => {
     const { sim, of } = stage(nodes);
     sim.command(0, propose());
     sim.run();
@@ -129,7 +129,7 @@ describe("two-phase commit: what it costs", () => {
     expect(twoPhaseCommit().costs.map(({ messages }) => messages(nodes))).toEqual([sim.messages.total, 3 * others]);
   });
 
-  it.each([3, 4, 5, 7, 9])("N = %i: an abort costs 3(N − 1) − k where k vote no, since those know", (nodes) => {
+  it.each([3, 4, 5, 7, 9])("N = %i: an abort with k no votes costs 3(N − 1) − k, since those nodes know", (nodes) => {
     const { sim, of } = stage(nodes);
     sim.command(1, refuse);
     sim.command(0, propose());
@@ -138,7 +138,7 @@ describe("two-phase commit: what it costs", () => {
     expect(sim.messages.total).toBe(3 * (nodes - 1) - 1);
   });
 
-  it("what is journalled: the commit once, each participant's vote and its decision, and a line to forget by", () => {
+  it("journals the commit once, each participant's vote and decision, and a record that allows forgetting", () => {
     expect(journalled(propose(2)).slice(-6)).toEqual([
       "1 prepared",
       "2 prepared",
@@ -150,7 +150,7 @@ describe("two-phase commit: what it costs", () => {
   });
 
   it.each([0, 1_000, 5_000])(
-    "the window: without a crash 2 message times in doubt; for a coordinator down %i ms as long as that, and what is left until the next question",
+    "a participant is in doubt for 2 delays, plus %i ms of downtime of the coordinator and the time until its next inquiry",
     (downMs) => {
       const { sim, decided } = stage(5);
       sim.command(0, propose());
@@ -168,7 +168,7 @@ describe("two-phase commit: what it costs", () => {
   );
 });
 
-describe("two-phase commit: what it promises", () => {
+describe("two-phase commit: properties", () => {
   const happening = fc.record({
     at: fc.nat(3_000),
     node: fc.nat(4),
@@ -176,7 +176,7 @@ describe("two-phase commit: what it promises", () => {
   });
 
   const orderly = { delay: [1, 400], order: "fifo" } as const;
-  /** Messages overtake each other and arrive twice, so late copies arrive when later transactions are under way. */
+  /** Messages overtake each other and arrive twice, so late copies arrive during later transactions. */
   const disorderly = { delay: { logNormal: { medianMs: 15, sigma: 2 } }, order: "none", duplicateRate: 0.4 } as const;
 
   it.each([
@@ -185,7 +185,7 @@ describe("two-phase commit: what it promises", () => {
     [false, "late copies", 3, disorderly],
     [true, "late copies", 3, disorderly],
   ] as const)(
-    "any coordinators, votes, crashes and recoveries; everybody knows once all are back (cooperative: %j, %s)",
+    "any coordinators, votes, crashes and recoveries; all nodes know once all are back (cooperative: %j, %s)",
     (isCooperative, _links, nodes, link) => {
       fc.assert(
         fc.property(fc.nat(), fc.array(happening, { maxLength: 25 }), (seed, happenings) => {
@@ -209,8 +209,11 @@ describe("two-phase commit: what it promises", () => {
     },
   );
 
-  /** Numbers are journalled a hundred at a time, so two restarts bring them close to the 256 of the next summary. */
-  it("crashes around the time at which journals are rewritten: no vote and no commit is forgotten", () => {
+  /**
+   * Transaction numbers are journaled a hundred at a time, so two restarts bring them close to the 256 of the next
+   * summary.
+   */
+  it("loses no vote and no commit in a crash around the rewriting of a journal", () => {
     const crash = fc.record({
       node: fc.nat(2),
       number: fc.integer({ min: 254, max: 259 }),
@@ -255,7 +258,7 @@ describe("two-phase commit: what it promises", () => {
     );
   });
 
-  it("journals its vote before it votes, and its commit before it tells it", () => {
+  it("journals a vote before it sends the vote, and a commit before it sends the decision", () => {
     const protocol = twoPhaseCommit();
     const transaction = { coordinator: 0, number: 1 };
     const participant = step(protocol, { self: 1, peers: [0] }, protocol.init(1, [0]), {
@@ -277,7 +280,7 @@ describe("two-phase commit: what it promises", () => {
     expect(commits.effects.map(({ kind }) => kind)).toEqual(["cancelTimer", "persist", "emit", "send", "setTimer"]);
   });
 
-  it("the record that stands for the whole journal keeps a vote in doubt and a commit that is not acknowledged", () => {
+  it("the summary record keeps a vote in doubt and an unacknowledged commit", () => {
     const protocol = twoPhaseCommit();
     const own = { transaction: { coordinator: 1, number: 7 }, missing: [2] };
     const inDoubt = { transaction: { coordinator: 2, number: 3 }, status: "in doubt" } as const;
@@ -297,19 +300,20 @@ describe("two-phase commit: what it promises", () => {
     });
   });
 
-  it("late and repeated messages change nothing that counts", () => {
+  it("late and repeated messages have no effect", () => {
     const { sim } = stage(3);
     sim.command(0, propose());
     sim.run();
     const before = JSON.stringify([0, 1].map((node) => sim.world.state(node)));
     const { receive, timeout } = twoPhaseCommit();
-    const silent = { self: 0, peers: [1, 2] } as never; // Whatever it did with it would throw.
+    const silent = { self: 0, peers: [1, 2] } as never; // Any effect would throw.
     const transaction = { coordinator: 0, number: 1 };
     const [coordinator, participant] = [sim.world.state(0), sim.world.state(1)];
     receive.vote(coordinator, 1, { type: "vote", transaction, vote: "no" }, silent);
     receive.acknowledgement(coordinator, 1, { type: "acknowledgement", transaction }, silent);
     receive.voteRequest(participant, 0, { type: "voteRequest", transaction }, silent);
-    receive.voteRequest(participant, 2, { type: "voteRequest", transaction }, silent); // It is not 2's.
+    // This message belongs to a different coordinator.
+    receive.voteRequest(participant, 2, { type: "voteRequest", transaction }, silent);
     receive.decision(participant, 0, { type: "decision", transaction, decision: "abort" }, silent);
     timeout.votes(coordinator, silent);
     timeout.acknowledgements(coordinator, silent);
@@ -317,7 +321,7 @@ describe("two-phase commit: what it promises", () => {
     expect(JSON.stringify([coordinator, participant])).toBe(before);
   });
 
-  it("three hundred transactions, crashes between them: the journal stays short and no number is used twice", () => {
+  it("300 transactions with crashes keep the journal short and use no number twice", () => {
     const { sim, decided } = stage(3);
     for (const round of range(1, 6)) {
       sim.command(0, propose(100));
@@ -330,17 +334,17 @@ describe("two-phase commit: what it promises", () => {
     expect(new Set(decided.map(({ node, name }) => `${node} ${name}`)).size).toBe(6 * 100 * 3);
   });
 
-  it("a participant in doubt that is asked for its next vote aborts the earlier transaction first", () => {
+  it("a participant in doubt aborts the earlier transaction when its next vote is requested", () => {
     const { sim, decided } = stage(3);
     sim.command(2, refuse);
     sim.command(0, propose(2));
     sim.run(15);
-    sim.cut(0, 1); // It has voted yes. The abort is lost.
+    sim.cut(0, 1); // Node 1 has voted yes. The abort is lost on the way to it.
     sim.run(25);
     sim.mend(0, 1);
     sim.command(2, { type: "agree" });
     sim.command(0, propose());
-    sim.run(900); // Before it would ask.
+    sim.run(900); // Node 1 would ask for the outcome only later.
     expect(decided.filter(({ node }) => node === 1).map(({ name, value }) => [name, value])).toEqual([
       ["0.1", "abort"],
       ["0.3", "commit"],
@@ -348,7 +352,7 @@ describe("two-phase commit: what it promises", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("cooperative: those in doubt learn from a participant that knows, while the coordinator is down", () => {
+  it("cooperative: participants in doubt learn the decision from another one while the coordinator is down", () => {
     const run = (isCooperative: boolean) => {
       const { sim, of } = stage(4, { isCooperative });
       sim.command(0, propose());
@@ -364,7 +368,7 @@ describe("two-phase commit: what it promises", () => {
     expect(run(true)).toEqual(everybody(4, "commit"));
   });
 
-  it("cooperative: who has not been asked aborts by itself, and votes no if it is asked later", () => {
+  it("cooperative: a participant without a vote request aborts on its own, and votes no if it is asked later", () => {
     const { sim, of } = stage(3, { isCooperative: true });
     sim.setLink(0, 2, { delay: 1_500 });
     sim.command(0, propose());
@@ -374,12 +378,12 @@ describe("two-phase commit: what it promises", () => {
     expect(of("0.1")).toEqual({ 1: "abort", 2: "abort" });
   });
 
-  it.each<[Partial<TwoPhaseCommitOptions>, string]>([])("refuses the options %j", (options, sentence) => {
+  it.each<[Partial<TwoPhaseCommitOptions>, string]>([])("rejects the options %j", (options, sentence) => {
     expect(() => twoPhaseCommit(options)).toThrow(sentence);
   });
 });
 
-/** Every run in which node 0 coordinates one transaction, and 2 may come to vote no. */
+/** Explores every run of one transaction: node 0 coordinates it, and node 2 may vote no. */
 const exploring = (
   more: Partial<ExploreOptions<TwoPhaseCommit>> = {},
   protocol: Protocol<TwoPhaseCommit> = twoPhaseCommit(),
@@ -403,7 +407,7 @@ const deeds = (path: Exploration<TwoPhaseCommit>["path"]): string[] =>
   );
 
 describe("two-phase commit: every run", () => {
-  it("is atomic and unanimous, whoever crashes at any point, within a step too, and comes back", () => {
+  it("is atomic and unanimous when any node crashes at any point, even within a step, and recovers", () => {
     const found = exploring({ crashes: 1, recoveries: 1, withinStep: true, timers: "quiet", maxInFlight: 100 });
     expect(reaching(found, "decided", "receive inquiry", "replay committed", "replay prepared")).toMatchObject({
       verdict: "holds",
@@ -411,33 +415,35 @@ describe("two-phase commit: every run", () => {
     });
   });
 
-  it("with all crashing and coming back, and timers that run out at any time", { tags: ["long"] }, () => {
+  it("is atomic and unanimous when all nodes crash and recover, and timers expire at any time", {
+    tags: ["long"],
+  }, () => {
     const found = exploring({ crashes: 3, recoveries: 3, withinStep: true, maxInFlight: 5 });
     expect(reaching(found, "decided", "receive inquiry", "replay committed", "replay prepared")).toMatchObject({
-      verdict: "unknown", // Runs with more messages on their way are left out.
+      verdict: "unknown", // Runs with more messages in flight are cut off.
       states: 94_822,
     });
   });
 
-  it("is atomic where those in doubt ask each other, one crash and one loss", () => {
+  it("is atomic when participants in doubt ask each other, with one crash and one loss", () => {
     const faults = { crashes: 1, recoveries: 1, losses: 1 };
     const found = exploring({ ...faults, timers: "quiet", maxInFlight: 100 }, twoPhaseCommit({ isCooperative: true }));
     expect(reaching(found, "decided", "receive inquiry")).toMatchObject({ verdict: "holds", states: 4_458 });
   });
 
-  it("everybody finally knows where nobody crashes, a message lost or not", () => {
+  it("all nodes eventually know the decision if none crashes, even if a message is lost", () => {
     const found = exploring({ losses: 1, timers: "quiet", properties: twoPhaseCommit().properties });
     expect(reaching(found, "decided")).toMatchObject({ verdict: "holds", states: 161 });
   });
 
-  it("blocks: the coordinator crashes, and those who voted yes ask for ever", () => {
+  it("blocks: after a crash of the coordinator, participants that voted yes ask forever", () => {
     const found = exploring({ crashes: 1, timers: "quiet", properties: twoPhaseCommit().properties });
     expect([found.verdict, found.property?.name, found.loop]).toEqual(["violated", "termination", 5]);
     expect(deeds(found.path)).toEqual([
       "0 command",
       "0 crash",
       "1 receive voteRequest from 0",
-      "2 command", // Its no does not help 1.
+      "2 command", // A no from node 2 does not help node 1.
       "2 receive voteRequest from 0",
       "1 timeout",
     ]);
@@ -452,7 +458,7 @@ describe("two-phase commit: every run", () => {
       "1 receive voteRequest from 0",
       "0 receive vote from 1",
       "2 receive voteRequest from 0",
-      "0 receive vote from 2", // It commits, and crashes before it has told anybody.
+      "0 receive vote from 2", // Node 0 commits, and crashes before it sends anything.
       "0 start",
       "1 timeout",
       "0 receive inquiry from 1",
@@ -460,7 +466,7 @@ describe("two-phase commit: every run", () => {
     ]);
   });
 
-  it("a participant without its journal forgets that it voted yes, and aborts by itself when another asks it", () => {
+  it("a participant without its journal forgets its yes, and aborts on its own when another node asks", () => {
     const faults = { crashes: 1, recoveries: 1, journal: "lost" } as const;
     const forgetful = exploring(faults, twoPhaseCommit({ isCooperative: true }));
     expect([forgetful.verdict, forgetful.property?.name]).toEqual(["violated", "memory"]);

@@ -1,14 +1,17 @@
 /**
- * Two-phase commit: a coordinator asks all participants to vote, and only if all vote yes the transaction commits.
+ * Two-phase commit: a coordinator asks all participants to vote, and the transaction commits only if all vote yes.
  * Gray, "Notes on Data Base Operating Systems", 1978; presumed abort and recovery: Mohan & Lindsay, "Efficient Commit
- * Protocols for the Tree of Processes Model", PODC 1983; asking each other: Bernstein, Hadzilacos & Goodman, 1987, §7.4.
+ * Protocols for the Tree of Processes Model", PODC 1983; cooperative termination: Bernstein, Hadzilacos & Goodman,
+ * 1987, §7.4.
  *
- * Assumes   crash-recovery nodes with a journal; for liveness, that crashed nodes come back and links are reliable.
- * Safety    atomicity: no two nodes decide differently about a transaction. It commits only if everybody voted yes.
- * Liveness  every transaction is decided everywhere. While its coordinator is down, participants that voted yes are in
- *           doubt and wait: they block.
- * Cost      3(N − 1) messages until everybody knows, 4(N − 1) with the acknowledgements, for a commit. Journalled before the
- *           next message: once by the coordinator, twice by each participant. An abort needs no acknowledgement.
+ * Assumes   crash-recovery nodes with a journal; for liveness, crashed nodes recover and links are reliable.
+ * Safety    atomicity: no two nodes decide differently about a transaction. A transaction commits only if all nodes
+ *           have voted yes.
+ * Liveness  every transaction is decided at every node. While its coordinator is down, participants that have voted yes
+ *           are in doubt and block.
+ * Cost      3(N − 1) messages until all nodes know of a commit, 4(N − 1) with the acknowledgements. The coordinator
+ *           waits for one journal write and each participant for two before sending the next message. An abort needs no
+ *           acknowledgement.
  *
  *     coordinator   voteRequest ──▶ all   ◀── vote    committed, decision ──▶ all   ◀── acknowledgement    ended
  *     participant                   prepared                         finished
@@ -29,20 +32,23 @@ import {
   twoPhaseCommitOptions,
 } from "./vocabulary.ts";
 
-// The coordinator's steps: it asks for votes, and either commits, or aborts and forgets.
+// The coordinator's steps: it requests votes, then either commits, or aborts and forgets the transaction.
 
-/** So many numbers of transactions are journalled at once. */
+/** The number of transaction numbers that one journal record reserves. */
 const RESERVED_AT_ONCE = 100;
 
 function coordinator({ votesMs, acknowledgementsMs }: TwoPhaseCommitOptions) {
-  /** Phase 1. The coordinator's own yes needs no record: its commit will be one. */
+  /**
+   * Begins phase 1 of the next transaction. The coordinator's own yes needs no record, because its commit record
+   * implies it.
+   */
   function beginNext(state: State, ctx: Ctx): void {
     if (state.coordinator.phase !== "idle" || state.wanted === 0) return;
     state.wanted -= 1;
     const transaction = { coordinator: ctx.self, number: nextNumber(state, ctx) };
     ctx.emit({ type: "voted", transaction, vote: state.isWilling ? "yes" : "no" });
     if (!state.isWilling) {
-      ctx.emit({ type: "decided", transaction, value: "abort" }); // Nobody has heard of it.
+      ctx.emit({ type: "decided", transaction, value: "abort" }); // No other node knows of the transaction.
       return beginNext(state, ctx);
     }
     state.coordinator = { phase: "voting", transaction, missing: [...ctx.peers] };
@@ -60,7 +66,10 @@ function coordinator({ votesMs, acknowledgementsMs }: TwoPhaseCommitOptions) {
     return state.number;
   }
 
-  /** Phase 2: the record is the commit. Whatever crashes from here on, everybody will hear of it. */
+  /**
+   * Begins phase 2. Once the record is durable, the transaction is committed, and all participants eventually learn the
+   * decision, no matter which nodes crash.
+   */
   function commit(state: State, transaction: Transaction, ctx: Ctx): void {
     ctx.cancelTimer("votes");
     ctx.persist({ type: "committed", transaction, participants: [...ctx.peers] });
@@ -84,7 +93,10 @@ function coordinator({ votesMs, acknowledgementsMs }: TwoPhaseCommitOptions) {
     beginNext(state, ctx);
   }
 
-  /** Presumed abort: it journals nothing and forgets. Who asks later for what it does not remember hears "abort". */
+  /**
+   * Aborts a transaction. With presumed abort, the coordinator journals nothing and forgets the transaction. It answers
+   * "abort" to inquiries about unknown transactions.
+   */
   function abort(state: State, transaction: Transaction, refused: NodeId | null, ctx: Ctx): void {
     ctx.cancelTimer("votes");
     state.coordinator = { phase: "idle" };
@@ -97,19 +109,22 @@ function coordinator({ votesMs, acknowledgementsMs }: TwoPhaseCommitOptions) {
   return { beginNext, commit, tellCommit, end, abort };
 }
 
-/** Which of them it has used before the crash it does not know. */
+/**
+ * Restores the reserved numbers. The coordinator does not know which of them it used before the crash, so it skips them
+ * all.
+ */
 function reserve(state: State, upTo: number): void {
   state.number = upTo;
   state.reserved = upTo;
 }
 
-// The participant's steps: while it has not voted it may abort by itself; in doubt it can only ask.
+// The participant's steps. Until it has voted, it may abort on its own. Once it is in doubt, it can only ask.
 
-/** After so many transactions a participant writes its journal anew. */
+/** A participant compacts its journal after this many transactions from a coordinator. */
 const SUMMARY_AFTER = 256;
 
 function participant({ decisionMs, isCooperative }: TwoPhaseCommitOptions) {
-  /** The participant's last word on a transaction. */
+  /** Records the participant's decision on a transaction. */
   function finish(state: State, transaction: Transaction, decision: Decision, ctx: Ctx): void {
     state.parts[transaction.coordinator] = { transaction, status: decision };
     if (transaction.number % SUMMARY_AFTER === 0) ctx.compact([summaryOf(state)]);
@@ -119,8 +134,9 @@ function participant({ decisionMs, isCooperative }: TwoPhaseCommitOptions) {
   }
 
   /**
-   * A coordinator goes on to its next transaction once the last one was aborted, or acknowledged by everybody. So a participant
-   * that is still in doubt about the last one knows that it was aborted.
+   * Aborts the coordinator's previous transaction if this participant is still in doubt about it. A coordinator begins
+   * its next transaction only after the previous one was aborted or acknowledged by all participants. So it was
+   * aborted.
    */
   function abortBefore(state: State, transaction: Transaction, ctx: Ctx): void {
     const part = state.parts[transaction.coordinator];
@@ -128,7 +144,10 @@ function participant({ decisionMs, isCooperative }: TwoPhaseCommitOptions) {
       finish(state, part.transaction, "abort", ctx);
   }
 
-  /** It has not voted on it, so it may abort by itself; if it is asked to vote later, it has voted no. */
+  /**
+   * Votes no on a transaction. Before it has voted, a participant may abort on its own. If its vote is requested later,
+   * it answers no.
+   */
   function voteNo(state: State, transaction: Transaction, ctx: Ctx): void {
     ctx.emit({ type: "voted", transaction, vote: "no" });
     finish(state, transaction, "abort", ctx);
@@ -142,7 +161,7 @@ function participant({ decisionMs, isCooperative }: TwoPhaseCommitOptions) {
     if (open.length > 0) ctx.setTimer("decision", decisionMs);
   }
 
-  /** What a node can tell one that is in doubt; null: it does not know. */
+  /** Returns the answer to a node in doubt. Null if this node does not know the decision. */
   function answer(state: State, transaction: Transaction, ctx: Ctx): Decision | null {
     const { coordinator } = state;
     if (transaction.coordinator === ctx.self) {
@@ -153,7 +172,7 @@ function participant({ decisionMs, isCooperative }: TwoPhaseCommitOptions) {
     const part = state.parts[transaction.coordinator];
     if (part === undefined || isBefore(part.transaction, transaction)) voteNo(state, transaction, ctx);
     else if (isSame(part.transaction, transaction)) return part.status === "in doubt" ? null : part.status;
-    return "abort"; // This node is further on, and the one that asks is in doubt: see `abortBefore`.
+    return "abort"; // The asking node is in doubt about an older transaction. See `abortBefore`.
   }
 
   return { finish, abortBefore, voteNo, ask, answer };
@@ -169,9 +188,10 @@ const summaryOf = ({ reserved, parts, coordinator }: State): TwoPhaseCommit["rec
     coordinator.phase === "committed" ? { transaction: coordinator.transaction, missing: coordinator.missing } : null,
 });
 
-/** More than so many do not wait. */
+/** The maximum number of waiting transactions. */
 const MAX_WANTED = 1_000;
 
+/** Creates two-phase commit. @throws UsageError `bad-option` if an option is unknown or out of range. */
 export function twoPhaseCommit(given?: Partial<TwoPhaseCommitOptions>): Protocol<TwoPhaseCommit> {
   const options = twoPhaseCommitOptions.settle(given);
   const { beginNext, commit, tellCommit, end, abort } = coordinator(options);
@@ -191,8 +211,8 @@ export function twoPhaseCommit(given?: Partial<TwoPhaseCommitOptions>): Protocol
         const part = state.parts[from];
         if (part !== undefined && !isBefore(part.transaction, transaction)) {
           if (isSame(part.transaction, transaction) && part.status === "abort")
-            ctx.send(from, { type: "vote", transaction, vote: "no" }); // Somebody in doubt had asked before.
-          return; // A copy, or late.
+            ctx.send(from, { type: "vote", transaction, vote: "no" }); // Aborted already, since an inquiry came first.
+          return; // Duplicate or late.
         }
         if (!state.isWilling) {
           voteNo(state, transaction, ctx);
@@ -206,14 +226,14 @@ export function twoPhaseCommit(given?: Partial<TwoPhaseCommitOptions>): Protocol
       },
       vote(state, from, { transaction, vote }, ctx) {
         const { coordinator } = state;
-        if (coordinator.phase !== "voting" || !isSame(coordinator.transaction, transaction)) return; // Late: decided.
+        if (coordinator.phase !== "voting" || !isSame(coordinator.transaction, transaction)) return; // Already decided.
         if (vote === "no") return abort(state, transaction, from, ctx);
         coordinator.missing = coordinator.missing.filter((node) => node !== from);
         if (coordinator.missing.length === 0) commit(state, transaction, ctx);
       },
       decision(state, from, { transaction, decision }, ctx) {
         const part = state.parts[transaction.coordinator];
-        if (part === undefined || isBefore(part.transaction, transaction)) return; // It has not voted: then it is an abort.
+        if (part === undefined || isBefore(part.transaction, transaction)) return; // Not voted yet, so it is an abort.
         if (isSame(part.transaction, transaction) && part.status === "in doubt")
           finish(state, transaction, decision, ctx);
         if (decision === "commit" && from === transaction.coordinator)
@@ -221,7 +241,7 @@ export function twoPhaseCommit(given?: Partial<TwoPhaseCommitOptions>): Protocol
       },
       acknowledgement(state, from, { transaction }, ctx) {
         const { coordinator } = state;
-        if (coordinator.phase !== "committed" || !isSame(coordinator.transaction, transaction)) return; // One too many.
+        if (coordinator.phase !== "committed" || !isSame(coordinator.transaction, transaction)) return; // A duplicate.
         coordinator.missing = coordinator.missing.filter((node) => node !== from);
         if (coordinator.missing.length === 0) end(state, ctx);
       },
@@ -275,9 +295,9 @@ export function twoPhaseCommit(given?: Partial<TwoPhaseCommitOptions>): Protocol
   };
 }
 
-/** Only the coordinator of a transaction asks for votes on it. */
+/** Returns whether the sender is not the coordinator. Only the coordinator may request votes on its transactions. */
 const isForged = (from: NodeId, { coordinator }: Transaction): boolean => from !== coordinator;
 
-/** There is no such coordinator. */
+/** Returns whether the coordinator is an unknown node. */
 const isOfStranger = ({ coordinator }: Transaction, { self, peers }: Ctx): boolean =>
   coordinator !== self && !peers.includes(coordinator);

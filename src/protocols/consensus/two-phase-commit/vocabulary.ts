@@ -1,37 +1,44 @@
-/** What coordinators and participants of two-phase commit remember, say and journal. */
+/** The types, shapes and properties of two-phase commit. */
 import { entriesIn } from "../../../core/per-node.ts";
 import type { Context, EventOf, NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { list, natural, nullable, oneOf, perNode, type Shapes, struct } from "../../../core/shape.ts";
 import { flag, type OptionsOf, optionTable, positive } from "../../options.ts";
 
-/** The numbers of a coordinator only grow, over its crashes too, so none of its transactions has the name of another. */
+/**
+ * The name of a transaction. A coordinator's numbers only increase, even across crashes, so no two of its transactions
+ * have the same name.
+ */
 export interface Transaction {
+  /** The node that began the transaction. */
   coordinator: NodeId;
+  /** The transaction number, unique per coordinator. */
   number: number;
 }
 
+/** The outcome of a transaction. */
 export type Decision = "commit" | "abort";
 
-/** The last transaction of some coordinator in which this node took part. */
+/** A coordinator's last transaction that involved this node. */
 export interface Part {
   transaction: Transaction;
-  /** In doubt: it has voted yes, and may not decide by itself any more. */
+  /** The status. `in doubt`: the node has voted yes and may no longer decide on its own. */
   status: "in doubt" | Decision;
 }
 
+/** Vocabulary of two-phase commit. */
 export type TwoPhaseCommit = {
-  /** Every node may coordinate transactions of its own, and takes part in those of all others. */
+  /** Every node may coordinate its own transactions, and participates in all others. */
   state: {
-    /** Of the last transaction that it began. */
+    /** The number of the last transaction that this node began. */
     number: number;
-    /** Numbers up to this one are journalled as used. */
+    /** The highest transaction number that is reserved in the journal. */
     reserved: number;
-    /** How many transactions it is still to begin. */
+    /** The number of transactions that have yet to begin. */
     wanted: number;
     coordinator: Coordinator;
-    /** Whether it votes yes. */
+    /** Whether the node votes yes. */
     isWilling: boolean;
-    /** By coordinator. */
+    /** For each coordinator: the last transaction that involved this node. */
     parts: Record<NodeId, Part>;
   };
   message:
@@ -39,12 +46,12 @@ export type TwoPhaseCommit = {
     | { type: "vote"; transaction: Transaction; vote: "yes" | "no" }
     | { type: "decision"; transaction: Transaction; decision: Decision }
     | { type: "acknowledgement"; transaction: Transaction }
-    /** Of a node in doubt: what was decided? */
+    /** Requests the decision. Sent by a node in doubt. */
     | { type: "inquiry"; transaction: Transaction };
   timer: "votes" | "acknowledgements" | "decision";
-  command: /** Begin so many transactions, one after the other. */
+  command: /** Begins this many transactions, one after another. */
     | { type: "propose"; transactions: number }
-    /** Vote no from now on, and yes again. */
+    /** `refuse`: votes no from now on. `agree`: votes yes again. */
     | { type: "refuse" }
     | { type: "agree" };
   event:
@@ -52,27 +59,30 @@ export type TwoPhaseCommit = {
     | { type: "decided"; transaction: Transaction; value: Decision };
   record:
     | { type: "reserved"; upTo: number }
-    /** Of a participant: it has voted yes. */
+    /** At a participant: it has voted yes. */
     | { type: "prepared"; transaction: Transaction }
-    /** Of a participant. */
+    /** At a participant: it has decided. */
     | { type: "finished"; transaction: Transaction; decision: Decision }
-    /** Of a coordinator, with those who have to hear of it. An abort it does not journal. */
+    /**
+     * At a coordinator: it has committed. Includes the participants that must learn the decision. An abort is not
+     * journaled.
+     */
     | { type: "committed"; transaction: Transaction; participants: NodeId[] }
-    /** Of a coordinator: everybody knows, and it may forget. */
+    /** At a coordinator: all participants know the decision, so it may forget the transaction. */
     | { type: "ended" }
-    /** What all records so far come to. */
+    /** Replaces all earlier records. */
     | { type: "summary"; upTo: number; parts: Record<NodeId, Part>; committed: Committed | null };
 };
 
 interface Committed {
   transaction: Transaction;
-  /** They have not acknowledged. */
+  /** The participants that have not acknowledged the decision yet. */
   missing: NodeId[];
 }
 
 type Coordinator =
   | { phase: "idle" }
-  /** Phase 1: `missing` have not voted. */
+  /** Phase 1. The nodes in `missing` have not voted yet. */
   | { phase: "voting"; transaction: Transaction; missing: NodeId[] }
   /** Phase 2. */
   | ({ phase: "committed" } & Committed);
@@ -109,31 +119,43 @@ export const shapes: {
   },
 };
 
+/** Returns whether two transactions are the same. */
 export const isSame = (a: Transaction, b: Transaction): boolean =>
   a.coordinator === b.coordinator && a.number === b.number;
 
-/** Of two transactions of one coordinator. */
+/** Returns whether `a` is an earlier transaction than `b`. Both must have the same coordinator. */
 export const isBefore = (a: Transaction, b: Transaction): boolean => a.number < b.number;
 
+/** The option table for `twoPhaseCommit()`. */
 export const twoPhaseCommitOptions = optionTable("two-phase-commit", {
-  votesMs: positive(500, "a coordinator that lacks votes after this time aborts"),
-  acknowledgementsMs: positive(500, "the time after which it repeats a commit, until all nodes have acknowledged it"),
-  decisionMs: positive(1_000, "the time after which a participant in doubt asks for the decision"),
-  isCooperative: flag(false, "whether it asks all nodes, and not the coordinator alone (cooperative termination)"),
+  votesMs: positive(500, "a coordinator aborts if votes are still missing after this time"),
+  acknowledgementsMs: positive(
+    500,
+    "a coordinator resends a commit at this interval until all nodes have acknowledged it",
+  ),
+  decisionMs: positive(1_000, "a participant in doubt requests the decision at this interval"),
+  isCooperative: flag(
+    false,
+    "whether a participant in doubt asks all nodes instead of only the coordinator (cooperative termination)",
+  ),
 });
 
+/** Options for `twoPhaseCommit()`. */
 export type TwoPhaseCommitOptions = OptionsOf<typeof twoPhaseCommitOptions>;
 
-/** What a node has said of the last few transactions, by their names. */
+/** A node's votes and decisions on its most recent transactions, keyed by transaction name. */
 type Said = Readonly<Record<string, { readonly vote: "yes" | "no" | null; readonly decisions: readonly Decision[] }>>;
 
-/** A participant that is in doubt about more than so many has long heard of newer ones, and knows that it was an abort. */
+/**
+ * The number of transactions kept in a history. A participant in doubt about an older transaction has since received
+ * newer ones, so it knows that the older one was aborted.
+ */
 const REMEMBERED = 8;
 
 const nameOf = ({ coordinator, number }: Transaction): string => `${coordinator}.${number}`;
 
 function said(before: Said, event: EventOf<TwoPhaseCommit>): Said {
-  if (event.type !== "voted" && event.type !== "decided") return before; // Of a system that says more.
+  if (event.type !== "voted" && event.type !== "decided") return before; // An event from a larger system.
   const name = nameOf(event.transaction);
   const { vote, decisions } = before[name] ?? { vote: null, decisions: [] };
   const now =
@@ -143,7 +165,7 @@ function said(before: Said, event: EventOf<TwoPhaseCommit>): Said {
 
 const history = { empty: {} as Said, after: said };
 
-/** By transaction, all decisions that were taken about it. */
+/** Returns all decisions, keyed by transaction. */
 function decisionsIn({ nodes, history }: World<State>): Map<string, Decision[]> {
   const found = new Map<string, Decision[]>();
   for (const node of nodes)
@@ -152,13 +174,16 @@ function decisionsIn({ nodes, history }: World<State>): Map<string, Decision[]> 
   return found;
 }
 
-/** Or so long ago that it is forgotten. */
+/** Returns whether the node has voted yes. A vote that is too old to be in the history counts as a yes. */
 function hasVotedYes(said: Said, name: string): boolean {
   const isForgotten = said[name] === undefined && Object.keys(said).length === REMEMBERED;
   return isForgotten || said[name]?.vote === "yes";
 }
 
-/** By coordinator, the earliest transaction that the node voted for and has not decided, in any of its lives. */
+/**
+ * For each coordinator: the earliest transaction that the node has voted yes on but not decided. Includes votes from
+ * before crashes.
+ */
 type Undecided = Readonly<Record<NodeId, number>>;
 
 function undecided(before: Undecided, event: EventOf<TwoPhaseCommit>): Undecided {
@@ -172,22 +197,27 @@ function undecided(before: Undecided, event: EventOf<TwoPhaseCommit>): Undecided
 
 const votes = { empty: {} as Undecided, after: undecided };
 
-/** As a participant: a coordinator that crashes before it has all votes forgets its transaction. */
+/**
+ * Returns the undecided transactions that the node participates in without coordinating them. A coordinator that
+ * crashes before it has received all votes forgets its transaction.
+ */
 const undecidedOf = ({ history }: World<State>, node: NodeId): [coordinator: NodeId, number: number][] =>
   entriesIn(history<Undecided>(node)).filter(([coordinator]) => coordinator !== node);
 
-/** It has asked for votes, or has voted yes, and does not know what comes of it. */
+/** Returns whether the node has requested votes or voted yes, and does not know the decision yet. */
 const isWaiting = ({ coordinator, parts }: State): boolean =>
   coordinator.phase === "voting" || Object.values(parts).some(({ status }) => status === "in doubt");
 
+/** The property that no two nodes decide differently. */
 export const atomicity: Property<TwoPhaseCommit> = {
   name: "atomicity",
-  claim: "no two nodes decide differently about a transaction, crashed ones included",
+  claim: "no two nodes, including crashed ones, decide differently about a transaction",
   when: "always",
   history,
   holds: (world) => [...decisionsIn(world).values()].every((decisions) => new Set(decisions).size <= 1),
 };
 
+/** The property that a commit needs a yes vote from every node. */
 export const unanimity: Property<TwoPhaseCommit> = {
   name: "unanimity",
   claim: "a transaction commits only if all nodes have voted yes",
@@ -202,13 +232,13 @@ export const unanimity: Property<TwoPhaseCommit> = {
 
 const memory: Property<TwoPhaseCommit> = {
   name: "memory",
-  claim: "a participant remembers that it voted yes until it decides, after a restart as well",
+  claim: "a participant remembers that it voted yes until it decides, even across restarts",
   when: "always",
   history: votes,
   holds: (world) =>
     world.alive.every((node) =>
       undecidedOf(world, node).every(
-        // The part is also there if a crash came between its record and the event.
+        // The part also exists if the node crashed between writing the record and emitting the event.
         ([coordinator, number]) => (world.state(node).parts[coordinator]?.transaction.number ?? 0) >= number,
       ),
     ),
@@ -216,7 +246,7 @@ const memory: Property<TwoPhaseCommit> = {
 
 const decisionProperty: Property<TwoPhaseCommit> = {
   name: "decision",
-  claim: "a participant that voted yes on a transaction finally decides that transaction",
+  claim: "a participant that voted yes on a transaction eventually decides it",
   when: "leadsTo",
   history: votes,
   given: (world, node) => undecidedOf(world, node).length > 0,
@@ -227,7 +257,7 @@ const properties: readonly Property<TwoPhaseCommit>[] = [
   atomicity,
   {
     name: "integrity",
-    claim: "a node decides once about a transaction",
+    claim: "a node decides each transaction at most once",
     when: "always",
     history,
     holds: ({ nodes, history }) =>
@@ -237,7 +267,7 @@ const properties: readonly Property<TwoPhaseCommit>[] = [
   memory,
   {
     name: "termination",
-    claim: "a node that takes part in a transaction finally knows what was decided",
+    claim: "every participant in a transaction eventually learns the decision",
     when: "leadsTo",
     given: ({ state }, node) => isWaiting(state(node)),
     holds: ({ state }, node) => !isWaiting(state(node)),
@@ -245,13 +275,14 @@ const properties: readonly Property<TwoPhaseCommit>[] = [
   decisionProperty,
 ];
 
+/** The source, assumptions, properties and costs. */
 export const declarations: Pick<Protocol<TwoPhaseCommit>, "source" | "assumes" | "properties" | "costs" | "view"> = {
   source: "Gray 1978; Mohan & Lindsay, PODC 1983",
-  assumes: ["crash-recovery nodes with a journal", "for liveness: crashed nodes come back, reliable links"],
+  assumes: ["crash-recovery nodes with a journal", "for liveness: crashed nodes recover; reliable links"],
   properties,
   costs: [
-    { when: "a commit, with its acknowledgements", messages: (nodes) => 4 * (nodes - 1) },
-    { when: "a commit, until everybody knows", messages: (nodes) => 3 * (nodes - 1) },
+    { when: "one commit, with its acknowledgements", messages: (nodes) => 4 * (nodes - 1) },
+    { when: "one commit, until all nodes know", messages: (nodes) => 3 * (nodes - 1) },
   ],
   view: ({ coordinator, parts, number }) => ({
     role:

@@ -11,11 +11,11 @@ import type { TraceEntry } from "../../../trace/entry.ts";
 import { logLine } from "../../../trace/log.ts";
 import { type Bully, type BullyOptions, bully } from "./bully.ts";
 
-/** Nodes that have been running idly; some of them have crashed. */
+/** Starts idle nodes. Some of them may have crashed. */
 const stage = ({ options, ...setting }: ElectionSetting & { options?: Partial<BullyOptions> }) =>
   electionStage(bully({ ...bounds, ...options }), setting);
 
-/** The highest led, and has just crashed. */
+/** Makes the highest node lead and then crash. */
 function widowed(nodes: number) {
   const staged = stage({ nodes });
   staged.sim.command(nodes - 1, { type: "call" });
@@ -25,7 +25,7 @@ function widowed(nodes: number) {
 }
 
 describe("bully: the worked examples of the catalogue", () => {
-  it("(a) of 8 nodes 7 has crashed and 4 notices: 6 announces itself", async () => {
+  it("(a) node 7 of 8 has crashed and node 4 notices: node 6 announces itself", async () => {
     const { sim, told, leaders } = stage({ nodes: 8, crashed: [7] });
     sim.command(4, { type: "call" });
     sim.run();
@@ -38,7 +38,7 @@ describe("bully: the worked examples of the catalogue", () => {
   it("(b) the same, but 6 crashes after answering 5: 5 waits, times out and elects itself", async () => {
     const { sim, told, leaders } = stage({ nodes: 8, crashed: [7] });
     sim.command(4, { type: "call" });
-    sim.run(21); // 4 asked at 0, 5 asked at 10, 6 answered at 20 at the latest.
+    sim.run(21); // 4 sent election messages at 0, 5 at 10, and 6 answered at 20 at the latest.
     sim.crash(6);
     sim.run();
     expect(leaders()).toEqual(Object.fromEntries(range(0, 5).map((node) => [node, 5])));
@@ -85,7 +85,7 @@ describe("bully: what it costs", () => {
 describe("bully: what it guarantees", () => {
   const callers = fc.array(fc.record({ node: fc.nat(5), at: fc.nat(60) }), { minLength: 1, maxLength: 6 });
 
-  it("E1, E2: any callers, up to N at once, any one crash: the highest alive leads", () => {
+  it("E1, E2: with any callers, up to N at once, and any single crash, the highest alive node leads", () => {
     fc.assert(
       fc.property(
         fc.nat(),
@@ -105,7 +105,7 @@ describe("bully: what it guarantees", () => {
             deed();
           }
           sim.run();
-          // Whoever is left and follows the crashed one is told, as a failure detector would.
+          // Notify the remaining followers of the crashed node, as a failure detector would do.
           if (crash !== null)
             for (const node of sim.world.alive) sim.command(node, { type: "suspect", node: crash.node });
           sim.run();
@@ -118,7 +118,7 @@ describe("bully: what it guarantees", () => {
     );
   });
 
-  it("is violated when the bound on delay is: two leaders at rest", () => {
+  it("is violated when delays exceed the bound: two nodes lead when idle", () => {
     const broken = range(1, 200).filter((seed) => {
       const { sim } = stage({ nodes: 3, seed, delayMs: [1, 100] });
       for (const node of range(0, 2)) sim.command(node, { type: "call" });
@@ -128,19 +128,19 @@ describe("bully: what it guarantees", () => {
     expect(broken.length).toBeGreaterThan(0);
   });
 
-  it("is violated as the source says: the coordinator recovers as another declares itself", () => {
+  it("is violated as the source describes: the coordinator recovers while another node declares itself", () => {
     const outcomes = range(1, 50).map((seed) => {
       const race = stage({ nodes: 3, crashed: [2], delayMs: [1, 40], seed });
       race.sim.command(1, { type: "suspect", node: 2 });
       race.sim.command(1, { type: "call" }); // 1 announces itself to 0 …
-      race.sim.start(2); // … as 2 announces itself to both.
+      race.sim.start(2); // … while 2 announces itself to both.
       race.sim.run();
       return race.leaders()[0];
     });
     expect(new Set(outcomes)).toEqual(new Set([1, 2]));
   });
 
-  it("late answers and repeated announcements change nothing", () => {
+  it("ignores late answers and repeated announcements", () => {
     const { sim } = stage({ nodes: 4 });
     for (const node of range(0, 3)) sim.command(node, { type: "call" });
     sim.run();
@@ -156,15 +156,15 @@ describe("bully: what it guarantees", () => {
   });
 });
 
-describe("bully: what it refuses", () => {
-  it("commands that name nobody are dropped", () => {
+describe("bully: invalid input", () => {
+  it("ignores commands that name an unknown node", () => {
     const { sim } = stage({ nodes: 3 });
     sim.command(0, { type: "suspect", node: 77 });
     expect(sim.world.state(0).suspected).toEqual([]);
   });
 });
 
-/** Every run. Everybody is told of a crash, after all that the crashed node sent to it. */
+/** Explores every run. All nodes are notified of a crash after the crashed node's last message. */
 const exploring = (nodes: number, words: Partial<SystemSpec>) =>
   reaching(
     explore(
@@ -180,7 +180,7 @@ const exploring = (nodes: number, words: Partial<SystemSpec>) =>
   );
 
 describe("bully: every run", () => {
-  it("is violated without bounds on time: a node starts as another declares itself, in 7 steps", async () => {
+  it("is violated without bounds on time: a node starts while another declares itself, in 7 steps", async () => {
     const free = systemFor({ protocol: "bully", nodes: [0, 1, 2] });
     const found = explore(free);
     expect([found.verdict, found.property?.name, found.path.length]).toEqual(["violated", "E1 safety", 7]);
@@ -188,7 +188,7 @@ describe("bully: every run", () => {
     await expect(story.join("")).toMatchFileSnapshot("../stories/bully-two-leaders.txt");
   });
 
-  // Within bounds on time E1, E2 and E2's termination hold, whoever crashes at whatever moment, the highest included.
+  // With bounds on time, E1, E2 and E2's termination hold for a crash of any node at any time, including the highest.
   it.each<[number, string, Partial<SystemSpec>, number]>([
     [3, "start together", { begin: "together" }, 681],
     [3, "start together, one crashes", { begin: "together", crashes: 1 }, 1_886],
@@ -201,8 +201,9 @@ describe("bully: every run", () => {
     expect(exploring(nodes, words)).toMatchObject({ verdict: "holds", states });
   });
 
-  // Notes 002 have it that "there can only be more than one leader at a time". At most one is meant, and at rest it is so.
-  it("002 slips: never do two lead at rest, whoever crashes", () => {
+  // Notes 002 claim that "there can only be more than one leader at a time". They mean at most one, which holds when
+  // idle.
+  it("002 slips: two nodes never lead when idle, no matter which node crashes", () => {
     const system = systemFor({
       protocol: "bully",
       nodes: range(0, 2),
@@ -212,7 +213,7 @@ describe("bully: every run", () => {
     });
     const leading = (name: string, isRight: (leaders: number) => boolean): Property<Vocabulary> => ({
       name,
-      claim: "at rest so many of those that are alive lead",
+      claim: "when idle, the expected number of alive nodes lead",
       when: "quiescent",
       pendingTimers: ["answer", "coordinator", "rank"] as never[],
       holds: ({ alive, state }) =>
@@ -224,7 +225,7 @@ describe("bully: every run", () => {
     expect(explore({ ...system, properties: [written] }).property).toBe(written);
   });
 
-  it("is violated when a crash is told before the last message of the crashed node: one follows it for ever", () => {
+  it("is violated when a crash is reported before the crashed node's last message: a node follows it forever", () => {
     const { property, path } = exploring(3, { begin: "idle", initiators: [2], crashes: 1, crashNotifications: "any" });
     expect(property?.name).toBe("E1 eventually");
     expect(path.map(({ move }) => `${move.node} ${"from" in move ? `hears ${move.from}` : move.kind}`)).toEqual([
@@ -237,12 +238,12 @@ describe("bully: every run", () => {
     ]);
   });
 
-  it("is violated when nobody is told of a crash: the crashed leader is followed for ever", () => {
+  it("is violated when no crash is reported: the crashed leader is followed forever", () => {
     const untold = systemFor({ protocol: "bully", nodes: range(0, 2), timers: "quiet", initiators: [2], crashes: 1 });
     expect(explore(untold).property?.name).toBe("E1 eventually");
   });
 
-  it("is violated within bounds on time when a node comes back as another declares itself, and by nothing less", () => {
+  it("is violated within bounds on time when a node recovers while another declares itself, and only then", () => {
     const { property, path } = exploring(3, { begin: "together", crashes: 1, recoveries: 1 });
     expect(property?.name).toBe("E1 safety");
     expect(path.map(({ move }) => move.kind).filter((kind) => kind === "crash" || kind === "start")).toEqual([

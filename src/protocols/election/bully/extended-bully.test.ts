@@ -7,12 +7,12 @@ import { explore } from "../../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../../check/suite.ts";
 import { type ExtendedBullyOptions, extendedBully } from "./extended-bully.ts";
 
-/** Nodes that have been running idly; some of them have crashed. */
+/** Starts idle nodes. Some of them may have crashed. */
 const stage = ({ options, ...setting }: ElectionSetting & { options?: Partial<ExtendedBullyOptions> }) =>
   electionStage(extendedBully({ ...bounds, ...options }), setting);
 
 describe("extended bully: resignation and rank", () => {
-  it("a leader that resigns is succeeded by the next, and knows it", async () => {
+  it("a leader that resigns is succeeded by the next node, and follows it", async () => {
     const { sim, story, told, leaders } = stage({ nodes: 4 });
     sim.command(3, { type: "call" });
     sim.run();
@@ -27,7 +27,7 @@ describe("extended bully: resignation and rank", () => {
     expect(leaders()).toEqual({ 0: 3, 1: 3, 2: 3, 3: 3 });
   });
 
-  it("when everybody resigns nobody leads, and the first to stand again does", () => {
+  it("when all nodes resign none leads, and the first to stand again does", () => {
     const { sim, leaders } = stage({ nodes: 3 });
     for (const node of [2, 1, 0]) {
       sim.command(node, { type: "resign" });
@@ -40,7 +40,7 @@ describe("extended bully: resignation and rank", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("a node that has resigned and asks is told who leads", () => {
+  it("a resigned node that asks learns the leader", () => {
     const { sim, leaders } = stage({ nodes: 3 });
     sim.command(2, { type: "resign" });
     sim.run();
@@ -51,7 +51,7 @@ describe("extended bully: resignation and rank", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("E1, E2 hold through any resignations, changes of rank, crashes and restarts", () => {
+  it("E1, E2 hold under any resignations, rank changes, crashes and restarts", () => {
     const deeds = fc.array(
       fc.record({
         node: fc.nat(3),
@@ -67,7 +67,8 @@ describe("extended bully: resignation and rank", () => {
         for (const { node, kind, afterMs, rank } of script) {
           sim.run(sim.now + afterMs);
           const isAlive = sim.world.alive.includes(node);
-          // Coming back, or leaving, as another declares itself is the known break, and has a test of its own.
+          // A recovery or withdrawal while a different node declares itself is the known violation, and has its own
+          // test.
           if (kind === "rank") isAlive && sim.command(node, { type: "rank", rank });
           else if (kind === "stand" || kind === "resign") {
             sim.run();
@@ -79,13 +80,13 @@ describe("extended bully: resignation and rank", () => {
               sim.start(node);
               for (const other of range(0, 3).filter((each) => each !== node))
                 if (sim.world.alive.includes(other)) sim.command(other, { type: "restore", node });
-                else sim.command(node, { type: "suspect", node: other }); // Its own detector misses it in time.
+                else sim.command(node, { type: "suspect", node: other }); // Its own detector also suspects it.
             }
             sim.run();
           } else if (kind !== "crash") isAlive && sim.command(node, { type: kind });
           else if (isAlive) {
             sim.crash(node);
-            sim.run(sim.now + bounds.maxDelayMs); // A detector notices once nothing comes from it any more.
+            sim.run(sim.now + bounds.maxDelayMs); // A detector suspects it once its messages have stopped.
             for (const witness of sim.world.alive) sim.command(witness, { type: "suspect", node });
           }
         }
@@ -99,7 +100,7 @@ describe("extended bully: resignation and rank", () => {
     );
   });
 
-  it("who stands again is known to everybody, though another leads: when that one resigns, one node succeeds it", () => {
+  it("a candidate that stands again is known to all nodes: when the current leader resigns, one node succeeds it", () => {
     const { sim, leaders } = stage({ nodes: 4, delayMs: [1, 10] });
     for (const [node, type] of [
       [2, "resign"],
@@ -115,7 +116,7 @@ describe("extended bully: resignation and rank", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("a resignation that a restarted node never heard of is told to it", () => {
+  it("a restarted node learns of an earlier resignation", () => {
     const { sim, leaders } = stage({ nodes: 3 });
     sim.command(2, { type: "resign" });
     sim.run();
@@ -125,7 +126,7 @@ describe("extended bully: resignation and rank", () => {
     expect(leaders()).toEqual({ 0: 1, 1: 1, 2: 1 });
   });
 
-  it("the highest rank leads, and ids break ties: the least loaded of four", () => {
+  it("the highest rank leads, and ids break ties: the least loaded of four nodes", () => {
     const ranks = [1 / 8, 1 / 2, 1 / 2, 1 / 4].map((rank, node) => ({ node, rank }));
     const { sim, leaders } = stage({ nodes: 4, options: { ranks } });
     sim.command(0, { type: "call" });
@@ -134,7 +135,7 @@ describe("extended bully: resignation and rank", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("a rank that changes is told to the others, and the one that then ranks highest leads", () => {
+  it("a changed rank is announced to all nodes, and the highest rank then leads", () => {
     const { sim, leaders } = stage({ nodes: 4 });
     sim.command(0, { type: "call" });
     sim.run();
@@ -142,14 +143,14 @@ describe("extended bully: resignation and rank", () => {
     sim.command(1, { type: "rank", rank: 7 });
     sim.run();
     expect(leaders()).toEqual({ 0: 1, 1: 1, 2: 1, 3: 1 });
-    expect(sim.messages.total - before).toBe(2 * 3); // It tells its rank to each, and then that it leads.
+    expect(sim.messages.total - before).toBe(2 * 3); // Node 1 sends its rank to each peer, and then announces itself.
     sim.command(1, { type: "rank", rank: -1 });
     sim.run();
     expect(leaders()).toEqual({ 0: 3, 1: 3, 2: 3, 3: 3 });
     expect(sim.violations).toEqual([]);
   });
 
-  it("refuses ranks that are none", () => {
+  it("rejects invalid ranks", () => {
     expect(() => extendedBully({ ranks: [{ node: 1 }] } as never)).toThrow(
       "expected bully.ranks[0].rank to be a finite number, got undefined",
     );
@@ -172,7 +173,7 @@ describe("extended bully: every run", () => {
       "elected",
     );
 
-  // Where nobody resigns it goes as the book's does, to the state.
+  // Without resignations, the state space is the same as for the textbook version.
   it.each<[string, Partial<SystemSpec>, number]>([
     ["start together", { begin: "together" }, 681],
     ["start together, one crashes", { begin: "together", crashes: 1 }, 1_886],

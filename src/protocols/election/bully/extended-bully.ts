@@ -1,14 +1,16 @@
 /**
- * Bully as processes and `join()` run it: with resignation, ranks that change, and self-correction. The book's is `bully.ts`.
+ * The version of bully election that real processes and `join()` run. It adds resignation, changing ranks and
+ * self-correction to the textbook version in `bully.ts`.
  *
- * A node that resigns tells everybody and is no candidate until it stands again; it learns of its successor, or asks
- * (`inquire`) until the leader answers. A rank takes the place of the id; a node whose rank changes tells everybody, and
- * an election is called when everybody knows it.
+ * A node that resigns notifies all peers and is not a candidate until it stands again. Its successor announces itself
+ * to the resigned node. If no announcement arrives, the resigned node keeps asking who the leader is (`inquire`) until
+ * the leader answers. Ranks replace ids. A node whose rank changes notifies all peers, and an election is called once
+ * they have received the new rank.
  *
- * Self-correction costs no message: a node that follows j suspects every node above j and says so (`suspected`). Fed to a
- * failure detector, this mends what a missed bound T broke: the node above j is heard of again, `restored`, and bullies j
- * away. Where links are not reliable it may go on: over a link that works one way only, an election is called again at
- * every beat for as long as that lasts.
+ * Self-correction costs no messages: a node that follows j suspects every node above j and reports each of them
+ * (`suspected`). With a failure detector, this repairs the effects of exceeding the bound T: once the detector receives
+ * a message from a node above j (`restored`), that node bullies j away. Without reliable links, the repair may never
+ * end: if a link works in only one direction, an election is called at every heartbeat.
  */
 import type { Context, NodeId, Protocol, World } from "../../../core/protocol.ts";
 import { natural, real } from "../../../core/shape.ts";
@@ -18,57 +20,60 @@ import { highestOf, outranks, type Ranked, ranksOption, settledRank } from "../p
 import { bullyTimeouts, delayOptions } from "./bully.ts";
 import { bullyCosts, bullyProperties, bullyRole, isElecting } from "./properties.ts";
 
+/** Vocabulary of the extended bully election. */
 export type ExtendedBully = {
   state: {
-    /** `new`: has not taken part in an election yet. */
+    /** `new`: the node has not taken part in an election yet. */
     phase: "new" | "idle" | "campaigning" | "deferring";
     leader: NodeId | null;
-    /** Ascending. */
+    /** In ascending order. */
     suspected: NodeId[];
-    /** Who has resigned and is no candidate; may hold the node itself. Ascending. */
+    /** Nodes that have resigned and are not candidates, in ascending order. May include the node itself. */
     resigned: NodeId[];
-    /** By node, its own among them: the ranks that were changed since the start. */
+    /** Ranks that have changed since the start, keyed by node. May include the node's own rank. */
     ranks: Record<NodeId, number>;
   };
   message:
     | { type: "election" }
     | { type: "answer" }
     | { type: "coordinator" }
-    /** The sender resigns. */
+    /** Announces that the sender resigns. */
     | { type: "resign" }
-    /** The sender stands again. */
+    /** Announces that the sender is a candidate again. */
     | { type: "stand" }
-    /** The sender has resigned and asks who leads. */
+    /** Asks who the leader is. Sent by a node that has resigned. */
     | { type: "inquire" }
-    /** The sender's rank from now on. */
+    /** Announces the sender's new rank. */
     | { type: "rank"; rank: number };
   timer: "answer" | "coordinator" | "rank";
   command:
     | { type: "suspect"; node: NodeId }
     | { type: "restore"; node: NodeId }
-    /** Calls an election, whatever the node believes. */
+    /** Calls an election, even if the node has a leader. */
     | { type: "call" }
-    /** Steps down, or resigns before it was elected. */
+    /** Steps down as leader, or withdraws the node's candidacy before it is elected. */
     | { type: "resign" }
-    /** Takes a resignation back. */
+    /** Withdraws a resignation. */
     | { type: "stand" }
-    /** Its rank from now on. An election is called when everybody knows it. */
+    /** Sets the rank of this node. An election is called once all peers have received it. */
     | { type: "rank"; rank: number };
   event:
     | { type: "elected"; leader: NodeId }
-    /** Suspected, as it did not answer or another was announced below it. */
+    /** Reports that a node is suspected because it did not answer, or because a lower node announced itself. */
     | { type: "suspected"; node: NodeId }
-    /** Suspected before, and it has just sent a message. */
+    /** Reports that a suspected node has just sent a message. */
     | { type: "heard"; node: NodeId };
 };
 
 const bullyOptions = optionTable("bully", { ...delayOptions, ranks: ranksOption });
 
+/** Options for `extendedBully()`. */
 export type ExtendedBullyOptions = OptionsOf<typeof bullyOptions>;
 
 type State = ExtendedBully["state"];
 type Ctx = Context<ExtendedBully>;
 
+/** Creates the extended bully election. @throws UsageError if an option is unknown or out of range. */
 export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<ExtendedBully> {
   const options = bullyOptions.settle(given);
   const { answerMs, coordinatorMs } = bullyTimeouts(options);
@@ -86,11 +91,13 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
 
   function startElection(state: State, ctx: Ctx): void {
     if (hasResigned(state, ctx.self)) return inquire(state, ctx);
-    if (isHighest(state, ctx)) return becomeCoordinator(state, ctx); // It knows that: no need to ask.
+    // This node knows that it is the highest, so it needs no election.
+    if (isHighest(state, ctx)) return becomeCoordinator(state, ctx);
     state.phase = "campaigning";
     state.leader = null;
     for (const rival of higher(state, ctx, ctx.self)) {
-      if (!hasResigned(state, rival)) ctx.send(rival, { type: "election" }); // The suspected are asked too, as in the book.
+      // The message also goes to suspected nodes, as in the book.
+      if (!hasResigned(state, rival)) ctx.send(rival, { type: "election" });
     }
     ctx.cancelTimer("coordinator");
     ctx.setTimer("answer", answerMs);
@@ -98,25 +105,27 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
 
   function becomeCoordinator(state: State, ctx: Ctx): void {
     for (const peer of ctx.peers) {
-      // A node that resigned learns of its successor, though it ranks higher.
+      // Resigned nodes also receive the announcement, even if they rank higher.
       if (isAbove(state, ctx.self, peer) || hasResigned(state, peer)) ctx.send(peer, { type: "coordinator" });
     }
     settleOn(ctx.self, state, ctx);
   }
 
-  /** Has resigned and does not know who leads: asks everybody, until the leader answers. */
+  /** Asks all peers who the leader is, until the leader answers. Used by a resigned node that has no leader. */
   function inquire(state: State, ctx: Ctx): void {
     awaitLeader(state, ctx);
     ctx.broadcast({ type: "inquire" });
   }
 
-  /** Has resigned and will be told, if there is anybody who may lead. If that gets lost, it asks. */
+  /**
+   * Waits for a leader to announce itself, if there is a candidate. If the announcement is lost, this node asks for it.
+   */
   function awaitLeader(state: State, ctx: Ctx): void {
     settleOn(null, state, ctx);
     if (ctx.peers.some((peer) => !mayNotLead(state, peer))) ctx.setTimer("coordinator", coordinatorMs);
   }
 
-  /** The election is over for this node. */
+  /** Ends the election at this node. */
   function settleOn(leader: NodeId | null, state: State, ctx: Ctx): void {
     const isNews = leader !== null && leader !== state.leader;
     state.phase = "idle";
@@ -132,7 +141,7 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
     }
   }
 
-  /** `node` takes part in elections: it is alive and has not resigned, or no longer. */
+  /** Notes that `node` is a candidate: it is alive and has not resigned, or has withdrawn its resignation. */
   function noteCandidate(state: State, node: NodeId, ctx: Ctx): void {
     if (state.suspected.includes(node)) ctx.emit({ type: "heard", node });
     exclude(state.suspected, node);
@@ -159,7 +168,8 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
       },
       coordinator(state, from, _message, ctx) {
         noteCandidate(state, from, ctx);
-        // Only to the lower and to those resigned: so `from` took this node for resigned, and it is not, or no longer.
+        // Announcements go only to lower nodes and to resigned nodes. So `from` wrongly believes that this node has
+        // resigned.
         if (isAbove(state, ctx.self, from) && !hasResigned(state, ctx.self)) return startElection(state, ctx);
         settleOn(from, state, ctx);
       },
@@ -170,7 +180,7 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
         if (hasResigned(state, ctx.self)) awaitLeader(state, ctx);
         else startElection(state, ctx);
       },
-      // A node that took it for resigned would announce itself too, once the leader above both is gone.
+      // Without this message, both nodes would announce themselves after losing the leader above them.
       stand: (state, from, _message, ctx) => noteCandidate(state, from, ctx),
       inquire(state, from, _message, ctx) {
         include(state.resigned, from);
@@ -184,16 +194,17 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
       },
     },
     timeout: {
-      answer: becomeCoordinator, // Nobody higher is alive.
-      coordinator: startElection, // The node that answered died before announcing itself.
+      answer: becomeCoordinator, // No higher node is alive.
+      coordinator: startElection, // The node that answered crashed before announcing itself.
       rank(state, ctx) {
-        if (!hasResigned(state, ctx.self)) startElection(state, ctx); // What was announced in ignorance has arrived.
+        // By now, announcements based on the old rank have arrived.
+        if (!hasResigned(state, ctx.self)) startElection(state, ctx);
       },
     },
     command: {
       suspect(state, { node }, ctx) {
-        if (!ctx.peers.includes(node)) return; // Not one of the members.
-        exclude(state.resigned, node); // A resignation does not outlive a crash, nor does a change of rank.
+        if (!ctx.peers.includes(node)) return; // The node is not a member.
+        exclude(state.resigned, node); // Resignations and changed ranks do not survive a crash.
         delete state.ranks[node];
         include(state.suspected, node);
         if (node === state.leader || (isElecting(state) && isHighest(state, ctx))) startElection(state, ctx);
@@ -205,9 +216,9 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
           ctx.send(node, { type: "rank", rank: own });
           ctx.setTimer("rank", 2 * answerMs);
         }
-        // It may have missed the announcement.
+        // The restored node may have missed the announcement.
         if (state.leader === ctx.self && isAbove(state, ctx.self, node)) return ctx.send(node, { type: "coordinator" });
-        // Somebody above the leader is alive after all: a partition has healed, or a bound was missed.
+        // A node above the leader is alive after all: a partition has healed, or a bound was exceeded.
         const isWrong = state.leader !== null && isAbove(state, node, state.leader);
         const mayTell = state.leader === null && hasResigned(state, ctx.self);
         if (isWrong || mayTell) startElection(state, ctx);
@@ -227,7 +238,8 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
       rank(state, { rank }, ctx) {
         state.ranks[ctx.self] = rank;
         ctx.broadcast({ type: "rank", rank });
-        // A node that does not know it yet may announce itself within T, and the announcement travels.
+        // A node that has not yet received the new rank may announce itself within T, and its announcement takes time
+        // to arrive.
         ctx.setTimer("rank", 2 * answerMs);
       },
     },
@@ -246,14 +258,14 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
     assumes: ["crash-recovery nodes", "reliable links", "bounded delay: T = 2·T_max + T_process exceeds a round trip"],
     properties: bullyProperties<ExtendedBully>(["answer", "coordinator", "rank"], {
       of: (world) => highestStanding(world, ranked),
-      words: "the highest alive node that stands",
+      words: "the alive candidate with the highest rank",
     }),
     costs: bullyCosts,
     view: (state, self) => ({ role: roleOf(state, self), leader: state.leader }),
   };
 }
 
-/** With the rank that a node gives itself. */
+/** A function that returns a node's rank according to that node's own state. */
 type OwnRank = (state: State, node: NodeId) => Ranked;
 
 function roleOf(state: State, self: NodeId): string {

@@ -1,4 +1,6 @@
-/** What bully promises, in the words of Coulouris et al. §15.3, and what its nodes look like: of the book's and of the extended one. */
+/**
+ * The properties, costs and roles of bully election, in the terms of Coulouris et al. §15.3. Both versions use them.
+ */
 import type { NodeId, Property, TimerOf, Vocabulary, World } from "../../../core/protocol.ts";
 
 interface State {
@@ -10,12 +12,13 @@ interface Electing extends Vocabulary {
   state: State;
 }
 
-/** The node that should lead, and in words. */
+/** The node that should lead, and the description of it in claims. */
 interface Highest<V extends Electing> {
   of(world: World<V["state"]>): NodeId | null;
   readonly words: string;
 }
 
+/** Returns the properties of an election that elects the highest node. */
 export function bullyProperties<V extends Electing>(
   pendingTimers: readonly TimerOf<V>[],
   highest: Highest<V>,
@@ -25,7 +28,7 @@ export function bullyProperties<V extends Electing>(
   return [
     {
       name: "E1 safety",
-      claim: `at rest, nobody follows an alive node other than ${highest.words}`,
+      claim: `when idle, no node follows an alive node other than ${highest.words}`,
       when: "quiescent",
       pendingTimers,
       holds: (world) =>
@@ -36,13 +39,13 @@ export function bullyProperties<V extends Electing>(
     },
     {
       name: "E1 eventually",
-      claim: `in the end, every alive node that took part in an election follows ${highest.words}`,
+      claim: `eventually, every alive node that took part in an election follows ${highest.words}`,
       when: "eventually",
       holds: (world) => states(world).every(({ leader }) => leader === highest.of(world)),
     },
     {
       name: "E2 liveness",
-      claim: "at rest, every alive node that took part in an election knows a leader, if any node may lead",
+      claim: "when idle, every alive node that took part in an election has a leader, if any node may lead",
       when: "quiescent",
       pendingTimers,
       holds: (world) => highest.of(world) === null || states(world).every(({ leader }) => leader !== null),
@@ -57,14 +60,20 @@ export function bullyProperties<V extends Electing>(
   ];
 }
 
+/** Whether the node is taking part in an election. */
 export const isElecting = ({ phase }: Pick<State, "phase">): boolean =>
   phase === "campaigning" || phase === "deferring";
 
+/** The costs stated in the textbook. */
 export const bullyCosts = [
-  { when: "the second-highest notices the crash of the highest", messages: (nodes: number) => nodes - 2 },
-  { when: "the lowest calls, the highest has crashed", messages: (nodes: number) => nodes * nodes - nodes - 1 },
+  { when: "the second-highest node detects the crash of the highest", messages: (nodes: number) => nodes - 2 },
+  {
+    when: "the lowest node starts the election after the highest crashed",
+    messages: (nodes: number) => nodes * nodes - nodes - 1,
+  },
 ];
 
+/** Returns the node's role, for display. */
 export function bullyRole({ phase, leader }: State, self: NodeId): string {
   if (leader === self) return "leader";
   if (phase !== "idle") return phase;

@@ -18,11 +18,11 @@ interface Setting extends Omit<ElectionSetting, "nodes"> {
   readonly ring: readonly NodeId[];
 }
 
-/** Nodes on a ring that have been running idly. */
+/** Creates idle nodes on a ring. */
 const stage = ({ ring, ...setting }: Setting) =>
   electionStage(extendedChangRoberts({ ring }), { ...setting, nodes: ring });
 
-/** How many messages an election takes that these callers call at once. */
+/** Counts the messages of an election that these nodes call at the same time. */
 function cost(ring: readonly NodeId[], callers: readonly NodeId[]): number {
   const { sim } = stage({ ring });
   for (const node of callers) sim.command(node, { type: "call" });
@@ -48,7 +48,8 @@ describe("chang-roberts: the worked example of the catalogue", () => {
     sim.command(1, { type: "call" });
     sim.run();
     expect(leaders(sim)).toEqual(new Set([24]));
-    // 6 to reach 24, 7 for its lap, 7 elected: 3N − 1, since node 1 stands just after the highest.
+    // 6 messages to reach node 24, 7 for its lap, and 7 elected messages: 3N − 1, since node 1 is just after the
+    // highest.
     expect(sim.messages.byType).toEqual({ election: 13, elected: 7 });
     await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/chang-roberts-ring-of-seven.txt");
   });
@@ -101,9 +102,10 @@ describe("chang-roberts: what it costs", () => {
     const source = random(1);
     const measured = range(1, 40).flatMap(() => {
       const ring = shuffled(nodes, source);
-      // Each ring in both directions: what is dear in one is cheap in the other, so the mean settles sooner.
+      // Use each ring in both directions. If one direction is expensive, the other is cheap, so the mean converges
+      // sooner.
       return [ring, ring.toReversed()].map((each) => {
-        // Properties look at every node after every step; here only the messages count.
+        // Properties would check every node after every step, but only the messages count here.
         const protocol = { ...extendedChangRoberts({ ring: each }), properties: [] };
         const sim = simulation<ExtendedChangRoberts>({ protocol, nodes: each, seed: 1, delayMs: 1 });
         for (const node of each) sim.wake(node);
@@ -118,7 +120,7 @@ describe("chang-roberts: what it costs", () => {
 });
 
 describe("chang-roberts: what it guarantees", () => {
-  it("E1, E2: any ring, any callers, up to N at once and again: the highest is elected", () => {
+  it("E1, E2: on any ring, with any callers, up to N at once and repeatedly, the highest node is elected", () => {
     const calls = fc.array(fc.record({ place: fc.nat(7), at: fc.nat(300) }), { minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(fc.nat(), fc.integer({ min: 1, max: 8 }), calls, (seed, nodes, calling) => {
@@ -136,7 +138,7 @@ describe("chang-roberts: what it guarantees", () => {
     );
   });
 
-  it("a crash during the election leaves it unfinished: E2 is violated, participants wait for ever", async () => {
+  it("a crash during the election leaves it unfinished: E2 is violated, participants wait forever", async () => {
     const { sim, story } = stage({ ring: [0, 1, 2, 3] });
     sim.command(0, { type: "call" });
     sim.run(15);
@@ -151,23 +153,24 @@ describe("chang-roberts: what it guarantees", () => {
     await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/chang-roberts-crash.txt");
   });
 
-  it("a call while an election goes on, and an announcement that has gone round, change nothing", () => {
+  it("ignores a call during an election, and an announcement that has gone round", () => {
     const { sim } = stage({ ring: [0, 1, 2] });
     sim.command(0, { type: "call" });
     const before = JSON.stringify(sim.world.state(0));
     const { command, receive } = extendedChangRoberts();
-    const silent = { self: 0, peers: [1, 2] } as never; // Whatever it did with it would throw.
+    const silent = { self: 0, peers: [1, 2] } as never; // Throws if the handler uses the context.
     command.call(sim.world.state(0), { type: "call" }, silent);
     expect(JSON.stringify(sim.world.state(0))).toBe(before);
     sim.run();
     const settled = JSON.stringify(sim.world.state(0));
     receive.elected(sim.world.state(0), 2, { type: "elected", id: 2, round: 1 }, silent);
-    receive.election(sim.world.state(0), 2, { type: "election", id: 2, rank: 2, round: 1 }, silent); // A copy.
-    receive.election(sim.world.state(0), 2, { type: "election", id: 1, rank: 1, round: 0 }, silent); // An earlier election's.
+    receive.election(sim.world.state(0), 2, { type: "election", id: 2, rank: 2, round: 1 }, silent); // A duplicate.
+    // This message is from an earlier election.
+    receive.election(sim.world.state(0), 2, { type: "election", id: 1, rank: 1, round: 0 }, silent);
     expect(JSON.stringify(sim.world.state(0))).toBe(settled);
   });
 
-  it("with other ranks than ids the highest rank is elected, and ids break ties: the least loaded of four", () => {
+  it("the highest rank is elected, and ids break ties: the least loaded of four nodes", () => {
     const ranks = [1 / 8, 1 / 2, 1 / 2, 1 / 4].map((rank, node) => ({ node, rank }));
     const ring = [0, 1, 2, 3];
     const sim = simulation<ExtendedChangRoberts>({
@@ -182,20 +185,20 @@ describe("chang-roberts: what it guarantees", () => {
     expect(leaders(sim)).toEqual(new Set([2]));
     sim.command(0, { type: "rank", rank: 1 });
     sim.run();
-    expect(leaders(sim)).toEqual(new Set([2])); // In elections to come.
+    expect(leaders(sim)).toEqual(new Set([2])); // The rank counts in future elections.
     sim.command(1, { type: "call" });
     sim.run();
     expect(leaders(sim)).toEqual(new Set([0]));
     expect(sim.violations).toEqual([]);
   });
 
-  it("alone on the ring a node elects itself, without a message", () => {
+  it("a node alone on the ring elects itself, without a message", () => {
     const { sim } = stage({ ring: [5] });
     sim.command(5, { type: "call" });
     expect([leaders(sim), sim.messages.total]).toEqual([new Set([5]), 0]);
   });
 
-  it("without a ring given, ids ascend clockwise", () => {
+  it("without a given ring, ids ascend clockwise", () => {
     const { init } = extendedChangRoberts();
     expect(
       [1, 4, 9].map(
@@ -212,13 +215,13 @@ describe("chang-roberts: what it guarantees", () => {
     [{ ring: [0, 1] }],
     [{ ring: [0, 1, 3] }],
     [{ ring: [0, 1, 2, 1] }],
-  ])("refuses %j for the nodes 0, 1, 2", (options) => {
+  ])("rejects %j for the nodes 0, 1, 2", (options) => {
     const init = () => extendedChangRoberts(options).init(2, [0, 1]);
     expect(init).toThrow("expected chang-roberts.ring to be every node once, got [0,1");
   });
 });
 
-/** How many messages it costs that the highest resigns, who leads, until the next one does. */
+/** Counts the messages from the resignation of the leading highest node until the next one leads. */
 function costOfResigning(ring: readonly NodeId[]): number {
   const [leader, successor] = ring.toSorted((a, b) => b - a) as [NodeId, NodeId];
   const { sim } = stage({ ring });
@@ -247,7 +250,7 @@ describe("chang-roberts: the leader resigns", () => {
     expect(leaders(sim)).toEqual(new Set([24]));
   });
 
-  it.each(range(2, 6))("N = %i, every ring: 2N and as many as there are steps from it to its successor", (nodes) => {
+  it.each(range(2, 6))("N = %i, every ring: 2N plus the number of steps to its successor", (nodes) => {
     for (const ring of rings(nodes)) {
       const [leader, successor] = ring.toSorted((a, b) => b - a) as [NodeId, NodeId];
       const steps = (ring.indexOf(successor) - ring.indexOf(leader) + nodes) % nodes;
@@ -255,7 +258,7 @@ describe("chang-roberts: the leader resigns", () => {
     }
   });
 
-  it("holds in every run: each of three may call and resign, one stands again", () => {
+  it("holds in every run: each of three nodes may call and resign, one stands again", () => {
     const asks = (node: NodeId) =>
       node === 2
         ? ([{ type: "call" }, { type: "resign" }, { type: "stand" }] as const)
@@ -264,7 +267,7 @@ describe("chang-roberts: the leader resigns", () => {
   });
 });
 
-/** Every run in which each node may call as long as it knows nobody. */
+/** Explores every run. Each node may call while it knows no leader. */
 const exploring = (nodes: number, more: Partial<ExploreOptions<ExtendedChangRoberts>> = {}) =>
   reaching(
     explore<ExtendedChangRoberts>({
@@ -280,12 +283,12 @@ const exploring = (nodes: number, more: Partial<ExploreOptions<ExtendedChangRobe
   );
 
 describe("chang-roberts: every run", () => {
-  // 8 nodes: exactly SPIN's count for the textbook's transition system.
+  // For 8 nodes, this is exactly SPIN's count for the textbook's transition system.
   it.each([
     [4, 63],
     [6, 2_206],
     [8, 7_060],
-  ] as const)("of %i nodes keeps E1 and E2", (nodes, states) => {
+  ] as const)("E1 and E2 hold for %i nodes", (nodes, states) => {
     expect(exploring(nodes)).toMatchObject({ verdict: "holds", states });
   });
 
@@ -296,13 +299,13 @@ describe("chang-roberts: every run", () => {
     [5, [0, 1, 2, 3, 4]],
     [5, [4, 3, 2, 1, 0]],
     [5, [2, 0, 4, 1, 3]],
-  ] as const)("of %i nodes on the ring %j, each of which calls once, keeps E1, E2 and ends", (nodes, ring) => {
+  ] as const)("E1 and E2 hold and every run ends: %i nodes on the ring %j, one call each", (nodes, ring) => {
     const system = systemFor({ protocol: "chang-roberts", nodes: range(0, nodes - 1), options: { ring } });
     expect(system.properties?.map(({ when }) => when)).toEqual(["always", "eventually", "quiescent", "leadsTo"]);
     expect(reaching(explore(system), "elected").verdict).toBe("holds");
   });
 
-  it("keeps E1 and E2 on links without order too, and with copies of messages", () => {
+  it("E1 and E2 hold on unordered links too, and with duplicate messages", () => {
     expect(exploring(4, { network: "bag" })).toMatchObject({ verdict: "holds" });
     expect(exploring(3, { network: "bag", duplications: 1 })).toMatchObject({ verdict: "holds" });
   });
@@ -312,18 +315,21 @@ describe("chang-roberts: every run", () => {
     [3, 2, 634],
     [4, 1, 1_106],
     [4, 2, 13_235],
-  ])("of %i nodes that are told of crashes keeps E1 and E2, and ends, though %i crash", (nodes, crashes, states) => {
-    const told = {
-      protocol: "chang-roberts",
-      nodes: range(0, nodes - 1),
-      crashes,
-      crashNotifications: "any",
-      initiators: [0],
-    } as const;
-    expect(reaching(explore(systemFor(told)), "elected")).toMatchObject({ verdict: "holds", states });
-  });
+  ])(
+    "E1 and E2 hold for %i nodes with crash notifications, and every run ends, although %i crash",
+    (nodes, crashes, states) => {
+      const told = {
+        protocol: "chang-roberts",
+        nodes: range(0, nodes - 1),
+        crashes,
+        crashNotifications: "any",
+        initiators: [0],
+      } as const;
+      expect(reaching(explore(systemFor(told)), "elected")).toMatchObject({ verdict: "holds", states });
+    },
+  );
 
-  it("with one crash E2 is violated, with one lost message too", () => {
+  it("E2 is violated by one crash, and by one lost message", () => {
     for (const [faults, last] of [
       [{ crashes: 1 }, "2 crash"],
       [{ losses: 1 }, "2 lose"],

@@ -1,13 +1,13 @@
 /**
- * Chang–Roberts as processes and `join()` run it: with rounds, ranks, resignation and crashes that are told. The paper's is
- * `chang-roberts.ts`.
+ * The version of Chang–Roberts election that real processes and `join()` run. It adds rounds, ranks, resignation and
+ * crash notifications to the paper's version in `chang-roberts.ts`.
  *
- * E1 holds of each round and of what ranks highest in it; links need not be FIFO.
+ * E1 holds for the highest rank in each round, and links need not be FIFO.
  *
- * Without a message more: elections are numbered in rounds, so that what is left of an earlier
- * one is known by its number, links need not be FIFO, and copies are harmless; each message carries the rank that is compared. A node that is told of crashes
- * (`suspect`) skips the nodes that it suspects and calls the next round where the ring is mended, since the crash may have
- * taken a message of this one with it.
+ * The additions cost no messages. Each election is a numbered round, so nodes recognize messages from earlier
+ * elections, and reordered and duplicate messages are harmless. Each election message carries the rank to compare. A
+ * node that is notified of a crash (`suspect`) skips the suspected node. If that node was its successor or the leader,
+ * it also calls the next round, because messages from this round may have been lost in the crash.
  */
 import type { Context, NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { natural, real } from "../../../core/shape.ts";
@@ -25,21 +25,22 @@ import {
 } from "../parts/ranks.ts";
 import { changRobertsCosts, changRobertsLiveness } from "./chang-roberts.ts";
 
+/** Vocabulary of the extended Chang–Roberts election. */
 export type ExtendedChangRoberts = {
   state: {
     part: "participant" | "non-participant";
-    /** ⊥ is null. */
+    /** Null represents ⊥. */
     elected: NodeId | null;
-    /** The next one clockwise that is not suspected. */
+    /** The next clockwise node that is not suspected. */
     next: NodeId;
-    /** The latest election that it knows of; 0 before the first. */
+    /** The latest election that the node knows of; 0 before the first. */
     round: number;
-    /** Its rank in elections to come, and the one with which it takes part in this round. */
+    /** `rank` is used in future elections, `stoodWith` in the current round. */
     rank: number;
     stoodWith: number;
-    /** Has resigned: it takes part with the lowest rank there is. */
+    /** Whether the node has resigned. It then takes part with the lowest possible rank. */
     resigned: boolean;
-    /** Ascending. */
+    /** In ascending order. */
     suspected: NodeId[];
   };
   message:
@@ -49,28 +50,33 @@ export type ExtendedChangRoberts = {
     | { type: "call" }
     | { type: "suspect"; node: NodeId }
     | { type: "restore"; node: NodeId }
-    /** Its rank in the elections to come. */
+    /** Sets the rank for future elections. */
     | { type: "rank"; rank: number }
-    /** Resigns. A leader calls the election of its successor. */
+    /** Resigns. A resigning leader calls an election to choose its successor. */
     | { type: "resign" }
-    /** Takes a resignation back. */
+    /** Withdraws a resignation. */
     | { type: "stand" };
   event: { type: "elected"; leader: NodeId };
 };
 
 const changRobertsOptions = optionTable("chang-roberts", { ring: ringOption, ranks: ranksOption });
 
+/** Options for `extendedChangRoberts()`. */
 export type ExtendedChangRobertsOptions = OptionsOf<typeof changRobertsOptions>;
 
 type State = ExtendedChangRoberts["state"];
 type Ctx = Context<ExtendedChangRoberts>;
 
+/**
+ * Creates the extended Chang–Roberts election.
+ * @throws UsageError if an option is unknown or out of range, or at `init` if the ring does not list every node once.
+ */
 export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions>): Protocol<ExtendedChangRoberts> {
   const options = changRobertsOptions.settle(given);
   const neighbour = ringOrder("chang-roberts.ring", options.ring);
   const rankAtFirst = settledRank(options.ranks);
 
-  /** The node itself, if it suspects all others. */
+  /** Returns the next clockwise node that is not suspected, or the node itself if it suspects all others. */
   function nextAlive(state: State, ctx: Ctx): NodeId {
     for (let steps = 1; steps <= ctx.peers.length; steps++) {
       const node = neighbour(ctx.self, ctx.peers, steps);
@@ -82,7 +88,7 @@ export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions
   function call(state: State, ctx: Ctx): void {
     join(state, state.round + 1);
     if (state.next === ctx.self)
-      settleOn(state, ctx.self, ctx); // Alone on the ring.
+      settleOn(state, ctx.self, ctx); // This node is alone on the ring.
     else forward(state, { node: ctx.self, rank: state.stoodWith }, ctx);
   }
 
@@ -122,23 +128,24 @@ export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions
     },
     receive: {
       election(state, _from, { id, rank, round }, ctx) {
-        if (round < state.round) return; // Left over from an earlier election.
-        if (state.suspected.includes(id)) return call(state, ctx); // It would never come back to its node.
+        if (round < state.round) return; // A message from an earlier election.
+        // The id would never get back to its node, which has crashed.
+        if (state.suspected.includes(id)) return call(state, ctx);
         if (round > state.round) join(state, round);
-        else if (state.elected !== null) return; // This one is over: a copy.
+        else if (state.elected !== null) return; // A duplicate: this round is over.
         const candidate = { node: id, rank };
         const own = { node: ctx.self, rank: state.stoodWith };
         if (outranks(candidate, own)) return forward(state, candidate, ctx);
         if (id !== ctx.self) {
           if (state.part === "non-participant") forward(state, own, ctx);
-          return; // A participant swallows it: its own id, or a greater one, is on its way.
+          return; // A participant swallows lower ids, because its own or a higher id is already on its way.
         }
-        settleOn(state, ctx.self, ctx); // Nobody is greater: this node is the coordinator.
+        settleOn(state, ctx.self, ctx); // No id is higher, so this node is the coordinator.
         ctx.send(state.next, { type: "elected", id, round });
       },
       elected(state, _from, { id, round }, ctx) {
-        if (round < state.round || (round === state.round && state.elected !== null)) return; // It has gone round.
-        if (state.suspected.includes(id)) return call(state, ctx); // Its coordinator is gone.
+        if (round < state.round || (round === state.round && state.elected !== null)) return; // It has gone around.
+        if (state.suspected.includes(id)) return call(state, ctx); // The coordinator has crashed.
         if (round > state.round) join(state, round);
         settleOn(state, id, ctx);
         ctx.send(state.next, { type: "elected", id, round });
@@ -146,21 +153,22 @@ export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions
     },
     command: {
       call(state, _command, ctx) {
-        if (state.part === "non-participant") call(state, ctx); // Otherwise an election goes on.
+        if (state.part === "non-participant") call(state, ctx); // Otherwise, an election is already in progress.
       },
       suspect(state, { node }, ctx) {
         if (!ctx.peers.includes(node) || state.suspected.includes(node)) return;
         include(state.suspected, node);
         const wasNext = state.next === node;
         state.next = nextAlive(state, ctx);
-        if (state.round === 0) return; // Nobody has called yet.
-        if (wasNext || state.elected === node) call(state, ctx); // With its neighbour a message may be gone.
+        if (state.round === 0) return; // No election has been called yet.
+        if (wasNext || state.elected === node) call(state, ctx); // Messages may have been lost in the crash.
       },
       restore(state, { node }, ctx) {
         if (!state.suspected.includes(node)) return;
         exclude(state.suspected, node);
         state.next = nextAlive(state, ctx);
-        if (state.next === node && state.round > 0) call(state, ctx); // It knows neither the round nor who was elected.
+        // The restored node knows neither the round nor the leader.
+        if (state.next === node && state.round > 0) call(state, ctx);
       },
       rank(state, { rank }) {
         state.rank = rank;
@@ -168,7 +176,7 @@ export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions
       resign(state, _command, ctx) {
         if (state.resigned) return;
         state.resigned = true;
-        // A node that takes part may still be elected by the round that goes on: the next one makes up for it.
+        // The current round may still elect a resigning participant. The next round corrects that.
         if (state.elected === ctx.self || state.part === "participant") call(state, ctx);
       },
       stand(state, _command, ctx) {
@@ -192,7 +200,7 @@ export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions
       },
     },
     source: "Chang & Roberts, CACM 1979; Coulouris et al. §15.3",
-    assumes: ["no crashes during an election", "reliable links", "everybody has the same ring"],
+    assumes: ["no crashes during an election", "reliable links", "all nodes agree on the ring"],
     properties,
     costs: [
       ...changRobertsCosts,
@@ -206,10 +214,10 @@ export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions
 const properties: Property<ExtendedChangRoberts>[] = [
   {
     name: "E1 safety",
-    claim: "a node that has elected an alive node has elected the one that ranked highest of those alive",
+    claim: "a node that follows an alive node follows the alive node with the highest rank",
     when: "always",
     holds(world) {
-      let known: State | null = null; // Most say the same.
+      let known: State | null = null; // The last result that was checked. Most nodes have the same one.
       for (const node of world.alive) {
         const says = world.state(node);
         if (says.elected === null || (says.elected === known?.elected && says.round === known.round)) continue;
@@ -221,7 +229,8 @@ const properties: Property<ExtendedChangRoberts>[] = [
   },
   {
     name: "E1 eventually",
-    claim: "in the end, every alive node that took part in an election follows the one that ranked highest of those",
+    claim:
+      "eventually, every alive node that took part in an election follows the one with the highest rank among them",
     when: "eventually",
     holds({ alive, state }) {
       const part = alive.filter((node) => state(node).round > 0);
@@ -232,7 +241,10 @@ const properties: Property<ExtendedChangRoberts>[] = [
   ...(changRobertsLiveness as unknown as Property<ExtendedChangRoberts>[]),
 ];
 
-/** Or is not alive, or has gone on to the next election, where it may stand with another rank. */
+/**
+ * Whether the leader ranks highest in its round. Also true if the leader has crashed or has joined a later round,
+ * possibly with a different rank.
+ */
 function rankedHighest({ alive, state }: World<State>, leader: NodeId, round: number): boolean {
   if (!alive.includes(leader) || state(leader).round !== round) return true;
   const top = { node: leader, rank: state(leader).stoodWith };

@@ -13,7 +13,7 @@ interface Setting {
   delayMs?: number | readonly [number, number];
   seed?: number;
   options?: Partial<EpochBullyOptions>;
-  /** False: they are up and have been running idly. */
+  /** If false, the nodes have been running idly. */
   started?: boolean;
 }
 
@@ -44,7 +44,7 @@ function stage({ nodes, delayMs = 5, seed = 1, options = {}, started = true }: S
   };
 }
 
-/** Some time after an election: between two rounds of renewals, so nothing is on its way. */
+/** Returns a stage some time after an election and between two rounds of renewals, so no messages are in flight. */
 function settled(setting: Setting): Stage {
   const staged = stage(setting);
   staged.sim.run(450);
@@ -57,7 +57,7 @@ const following = (leader: NodeId, nodes: readonly NodeId[]): Record<NodeId, Nod
 const text = (story: readonly string[]): string => `${story.join("\n")}\n`;
 
 describe("epoch-bully: stories", () => {
-  it("an undisturbed election: the highest asks, is voted for, leads and renews its lease", async () => {
+  it("an undisturbed election: the highest node gets a pre-vote and votes, leads and renews its lease", async () => {
     const { sim, story, leaders } = stage({ nodes: 3, started: false });
     story.length = 0;
     sim.command(2, { type: "call" });
@@ -67,7 +67,7 @@ describe("epoch-bully: stories", () => {
     await expect(text(story)).toMatchFileSnapshot("../stories/epoch-bully-undisturbed.txt");
   });
 
-  it("(a) of 8 nodes 7 has crashed and 4 notices: it makes way for those above, and 6 leads", () => {
+  it("(a) node 7 of 8 has crashed and node 4 notices: it makes way for higher nodes, and node 6 leads", () => {
     const { sim, leaders, epochs } = stage({ nodes: 8, started: false });
     sim.crash(7);
     sim.command(4, { type: "call" });
@@ -77,7 +77,7 @@ describe("epoch-bully: stories", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("the leader crashes: once nobody is bound to it any more, the next one leads a higher epoch", async () => {
+  it("the leader crashes: once no node is bound to it, the next node leads a higher epoch", async () => {
     const { sim, story, leaders, epochs } = settled({ nodes: 3 });
     sim.crash(2);
     sim.run(1_200);
@@ -87,7 +87,7 @@ describe("epoch-bully: stories", () => {
     await expect(text(story)).toMatchFileSnapshot("../stories/epoch-bully-failover.txt");
   });
 
-  it("a partition: the old leader is certain no longer before the majority has another", async () => {
+  it("a partition: the old leader's lease ends before the majority elects another leader", async () => {
     const { sim, story, leaders, epochs } = settled({ nodes: 3 });
     sim.partition([[2], [0, 1]]);
     sim.run(1_200);
@@ -103,7 +103,7 @@ describe("epoch-bully: stories", () => {
     await expect(text(story)).toMatchFileSnapshot("../stories/epoch-bully-partition.txt");
   });
 
-  it("(c) the highest comes back: the leader makes way for it, and it leads a higher epoch", async () => {
+  it("(c) the highest node recovers: the leader makes way for it, and it leads a higher epoch", async () => {
     const { sim, story, leaders, epochs } = settled({ nodes: 3 });
     sim.crash(2);
     sim.run(1_450);
@@ -140,14 +140,14 @@ describe("epoch-bully: what it costs", () => {
 });
 
 describe("epoch-bully: preference, resignation and rank", () => {
-  it("a member alone leads itself, and goes on doing so", () => {
+  it("a single member leads itself, and continues to", () => {
     const { sim, leaders } = stage({ nodes: 1 });
     expect(leaders()).toEqual({ 0: 0 });
     sim.run(10_000);
     expect([leaders(), sim.world.state(0).promised.epoch, sim.messages.total]).toEqual([{ 0: 0 }, 1, 0]);
   });
 
-  it("where nobody takes over, a working leader is kept: whoever comes back follows it", () => {
+  it("without takeover, a working leader stays: recovered nodes follow it", () => {
     const { sim, leaders, epochs } = settled({ nodes: 3, options: { takesOver: false } });
     sim.crash(2);
     sim.run(1_450);
@@ -155,7 +155,7 @@ describe("epoch-bully: preference, resignation and rank", () => {
     sim.run(5_000);
     expect(leaders()).toEqual(following(1, [0, 1, 2]));
     expect(epochs()).toEqual(following(2, [0, 1, 2]));
-    sim.command(2, { type: "call" }); // Unless it is told to.
+    sim.command(2, { type: "call" }); // A command can still call an election.
     sim.run(5_300);
     expect(leaders()).toEqual(following(2, [0, 1, 2]));
   });
@@ -174,7 +174,7 @@ describe("epoch-bully: preference, resignation and rank", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("without candidates nobody leads, and the first to stand does", () => {
+  it("without candidates no node leads, and the first to stand does", () => {
     const { sim, leaders } = stage({ nodes: 3, options: { stands: false } });
     sim.run(3_000);
     expect([leaders(), sim.messages.total]).toEqual([{ 0: null, 1: null, 2: null }, 0]);
@@ -184,12 +184,12 @@ describe("epoch-bully: preference, resignation and rank", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("the highest rank leads, and ids break ties: the least loaded of four", () => {
+  it("the highest rank leads, and ids break ties: the least loaded of four nodes", () => {
     const ranks = [1 / 8, 1 / 2, 1 / 2, 1 / 4].map((rank, node) => ({ node, rank }));
     expect(settled({ nodes: 4, options: { ranks } }).leaders()).toEqual(following(2, range(0, 3)));
   });
 
-  it("a rank that changes changes the leader: one that falls behind makes way", () => {
+  it("a changed rank changes the leader: one that falls behind makes way", () => {
     const { sim, leaders } = settled({ nodes: 3 });
     sim.command(2, { type: "rank", rank: 0.5 });
     sim.run(1_000);
@@ -200,13 +200,13 @@ describe("epoch-bully: preference, resignation and rank", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("a higher node that does not reach a majority disturbs nobody, neither cut off nor when it is back", () => {
+  it("a higher node that cannot reach a majority disturbs no node, neither when disconnected nor after", () => {
     const { sim, leaders, epochs } = settled({ nodes: 5 });
     sim.partition([[4], range(0, 3)]);
     sim.run(20_000);
     expect(leaders()).toEqual({ ...following(3, range(0, 3)), 4: null });
     expect(epochs()).toEqual({ ...following(2, range(0, 3)), 4: 1 });
-    // It hears the leader and is heard by it alone: that is no majority, so the leader need not make way.
+    // Node 4 exchanges messages with the leader only. The two are not a majority, so the leader need not step down.
     sim.heal();
     for (const other of range(0, 2)) {
       sim.cut(4, other);
@@ -216,7 +216,7 @@ describe("epoch-bully: preference, resignation and rank", () => {
     expect([leaders(), epochs()]).toEqual([following(3, range(0, 4)), following(2, range(0, 4))]);
   });
 
-  it("a hint that a node has crashed saves the wait for its answer", () => {
+  it("a suspicion of a crashed node saves the wait for its answer", () => {
     const untilElected = (hints: boolean): number => {
       const { sim } = settled({ nodes: 3 });
       sim.crash(2);
@@ -224,10 +224,10 @@ describe("epoch-bully: preference, resignation and rank", () => {
       while (!sim.world.alive.some((node) => sim.world.state(node).phase.is === "leading")) sim.step();
       return sim.now - 450;
     };
-    expect(untilElected(false) - untilElected(true)).toBe(50); // 60 ms, but for the answers that come within 10.
+    expect(untilElected(false) - untilElected(true)).toBe(50); // 60 ms, minus the 10 ms until the other answers arrive.
   });
 
-  it("commands that name nobody are dropped", () => {
+  it("ignores commands that name an unknown node", () => {
     const { sim } = settled({ nodes: 3 });
     sim.command(0, { type: "suspect", node: 77 });
     sim.command(0, { type: "restore", node: 77 });
@@ -237,17 +237,17 @@ describe("epoch-bully: preference, resignation and rank", () => {
   it.each<[Partial<EpochBullyOptions>, string]>([
     [{ renewMs: 400 }, "expected epoch-bully.renewMs to be a number below leaseMs, which is 400, got 400"],
     [{ maxBackOffMs: 5 }, "expected epoch-bully.maxBackOffMs to be a number >= minBackOffMs, which is 10, got 5"],
-  ])("refuses the options %j", (options, sentence) => {
+  ])("rejects the options %j", (options, sentence) => {
     expect(() => epochBully(options)).toThrow(sentence);
   });
 });
 
-describe("epoch-bully: what its safety rests on", () => {
-  it("late and repeated messages change nothing", () => {
+describe("epoch-bully: assumptions of its safety", () => {
+  it("ignores late and repeated messages", () => {
     const { sim } = settled({ nodes: 3 });
     const before = JSON.stringify(range(0, 2).map((node) => sim.world.state(node)));
     const { receive } = epochBully();
-    const silent = { self: 2, peers: [0, 1] } as never; // Whatever it did with it would throw.
+    const silent = { self: 2, peers: [0, 1] } as never; // Throws if the handler uses the context.
     const leader = sim.world.state(2);
     receive.voteGranted(leader, 0, { type: "voteGranted", epoch: 1 }, silent);
     receive.confirm(leader, 0, { type: "confirm", epoch: 1, round: 1 }, silent);
@@ -255,12 +255,13 @@ describe("epoch-bully: what its safety rests on", () => {
     receive.requestVote(leader, 1, { type: "requestVote", epoch: 9, released: null }, silent);
     receive.coordinator(leader, 1, { type: "coordinator", epoch: 0, round: 7, rank: 1 }, silent);
     receive.displace(leader, 1, { type: "displace", epoch: 0, rank: 9 }, silent);
-    receive.displace(leader, 1, { type: "displace", epoch: 1, rank: 1 }, silent); // It does not outrank the leader.
-    receive.requestVote(sim.world.state(0), 1, { type: "requestVote", epoch: 9, released: null }, silent); // It is bound to 2.
+    receive.displace(leader, 1, { type: "displace", epoch: 1, rank: 1 }, silent); // Node 1 does not outrank the leader.
+    // The node has promised its vote to 2.
+    receive.requestVote(sim.world.state(0), 1, { type: "requestVote", epoch: 9, released: null }, silent);
     expect(JSON.stringify(range(0, 2).map((node) => sim.world.state(node)))).toBe(before);
   });
 
-  it("a promise is journalled before the vote leaves, and the own one before anybody is asked", () => {
+  it("a promise is journaled before the vote is sent, and the node's own promise before it requests votes", () => {
     const protocol = epochBully({ preVote: false });
     const node = { self: 1, peers: [0, 2] };
     const idle = protocol.init(1, [0, 2]);
@@ -273,7 +274,7 @@ describe("epoch-bully: what its safety rests on", () => {
     expect(kinds({ kind: "command", command: { type: "call" } })).toEqual(["compact", "broadcast"]);
   });
 
-  it("a node that comes back votes for nobody before what it may have promised has run out", () => {
+  it("a recovered node votes for no other node until its earlier promises have expired", () => {
     const { sim } = settled({ nodes: 3 });
     sim.crash(0);
     sim.start(0);
@@ -285,12 +286,12 @@ describe("epoch-bully: what its safety rests on", () => {
     expect(sim.world.state(0).isBound).toBe(false);
   });
 
-  it("the slowest clock within the margin ends a lease before the fastest ends what followers are bound by", () => {
+  it("the slowest clock within the margin ends a lease before the fastest ends the followers' binding", () => {
     for (const drift of [0, 0.01, 0.05, 0.3])
       expect(boundMs(400, drift) / (1 + drift)).toBeGreaterThanOrEqual(400 / (1 - drift));
   });
 
-  it("two lead at a time if the old leader's clock is slower than the margin allows, and never in the same epoch", () => {
+  it("two nodes lead at a time if the old leader's clock is slower than the margin, but never in the same epoch", () => {
     const { sim } = settled({ nodes: 3 });
     sim.clockRate(2, 0.5);
     sim.partition([[2], [0, 1]]);
@@ -302,7 +303,7 @@ describe("epoch-bully: what its safety rests on", () => {
     ]);
   });
 
-  it("a leader that is paused wakes to find its lease over: for such times there are epochs", () => {
+  it("a paused leader resumes after its lease has ended: the epochs differ", () => {
     const { sim, leaders } = settled({ nodes: 3 });
     sim.pause(2);
     sim.run(1_200);

@@ -1,17 +1,19 @@
 /**
- * Bully with epochs: a majority votes for a leader before it leads, each vote is journalled, and every term of
- * leadership has a number that only grows. That the highest should lead stays a preference: safety does not rest on time.
+ * Bully with epochs: a node leads only after a majority has voted for it, each vote is journaled, and terms of
+ * leadership have increasing numbers. Safety depends neither on the preference for the highest node nor on message
+ * delays.
  * García-Molina, IEEE ToC 1982, hardened with ballots (Lamport, "Paxos Made Simple", 2001), leases (Gray & Cheriton,
  * SOSP 1989) and a pre-vote (Ongaro, "Consensus: Bridging Theory and Practice", 2014, §9.6).
  *
- * Assumes   crash-recovery nodes with a journal. For one leader at a time: clocks whose speeds differ by no more than
- *           `drift`, nodes that are not paused. For liveness: a majority alive, reliable links and a bound on delay in the end.
- * Safety    at most one leader per epoch, under any delay, loss, duplication, reordering, partition, crash and recovery;
- *           epochs never go back; at most one leader at a time, whatever the delays.
- * Liveness  E2: in the end everybody alive follows the same leader; E1: it is the highest alive that stands and can reach
- *           a majority.
- * Cost      6(N − 1) messages for an undisturbed election: election, answer, requestVote, voteGranted, coordinator and
- *           confirm, N − 1 each; 2(N − 1) for a round of renewals.
+ * Assumes   crash-recovery nodes with a journal. For one leader at a time: clock speeds that differ by at most `drift`,
+ *           and no process pauses. For liveness: a majority alive, and links that are eventually reliable and have
+ *           bounded delay.
+ * Safety    at most one leader per epoch, under any delay, loss, duplication, reordering, partition, crash and
+ *           recovery; epochs never decrease; at most one leader at a time, regardless of delays.
+ * Liveness  E2: eventually all alive nodes follow the same leader; E1: that leader is the highest alive candidate that
+ *           can reach a majority.
+ * Cost      6(N − 1) messages for an undisturbed election: N − 1 each of election, answer, requestVote, voteGranted,
+ *           coordinator and confirm; 2(N − 1) for a round of renewals.
  */
 import type { Duration, NodeId, Protocol, TimerOf } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
@@ -39,16 +41,16 @@ import {
   VOTE_TRIPS,
 } from "./vocabulary.ts";
 
-// What promises and leases bind a node of epoch-bully to: how it votes, leads for as long as its lease is renewed, and gives up.
+// Promises and leases: how a node votes, renews its lease while it leads, and gives up leadership.
 
-/** Durable before the vote leaves. */
+/** Votes for a node. The promise is durable before the vote is sent. */
 function promise(state: State, to: Pledge, ctx: Ctx): void {
   if (isSame(state.promised, to)) return;
   state.promised = to;
   ctx.compact([{ type: "promised", ...to }]);
 }
 
-/** The node that the promise was made to has given it back. */
+/** Handles a promise that its recipient has given back. */
 function release(state: State, released: Pledge | null, ctx: Ctx): void {
   if (released === null || (state.released !== null && released.epoch < state.released.epoch)) return;
   state.released = released;
@@ -58,8 +60,8 @@ function release(state: State, released: Pledge | null, ctx: Ctx): void {
 }
 
 /**
- * A round that a majority has confirmed is followed by the next. One that it has not is sent again, and what it will
- * be worth still counts from the first time.
+ * Starts the next round of renewals if a majority has confirmed this one. Otherwise, resends this one, whose lease
+ * still counts from the time it was first sent.
  */
 function renew(state: State, { leaseMs, renewMs }: EpochBullyOptions, ctx: Ctx): void {
   const { phase, promised } = state;
@@ -74,7 +76,7 @@ function renew(state: State, { leaseMs, renewMs }: EpochBullyOptions, ctx: Ctx):
   certify(state, ctx);
 }
 
-/** The certainty of this round takes the place of that of the round before. */
+/** Confirms the lease for this round, which replaces the lease for the previous round. */
 function certify(state: State, ctx: Ctx): void {
   const { phase, promised } = state;
   if (phase.is !== "leading" || !isConfirmed(state)) return;
@@ -82,7 +84,10 @@ function certify(state: State, ctx: Ctx): void {
   ctx.emit({ type: "confirmed", epoch: promised.epoch }, leaseTimer(phase.round));
 }
 
-/** Neither leads nor will lead the epoch that it has promised itself, and says so: nodes that it has bound are free. */
+/**
+ * Gives up the epoch that this node promised to itself. Notifies all peers, so that nodes bound to this node are
+ * released.
+ */
 function giveUp(state: State, successor: NodeId | null, ctx: Ctx): void {
   const { epoch } = state.promised;
   if (state.phase.is === "leading") ctx.emit({ type: "deposed", epoch });
@@ -92,21 +97,21 @@ function giveUp(state: State, successor: NodeId | null, ctx: Ctx): void {
   ctx.broadcast({ type: "resign", epoch, successor });
 }
 
-// How a node of epoch-bully comes to lead: it asks whether a majority would have it, and then for their votes.
+// Campaigns: how a node becomes leader. It first asks whether a majority supports it, and then requests votes.
 
-/** Waits grow to this power of two at most. */
+/** The maximum number of times that waits are doubled. */
 const MOST_PATIENCE = 3;
 
 function campaign(options: EpochBullyOptions) {
   const { leaseMs, answerMs, preVote } = options;
   const { boundsMs, backOff } = timing(options);
 
-  /** Gives an election up after the time of this many round trips. */
+  /** Limits the election to the time that `trips` round trips take. */
   function giveTime(state: State, trips: number, ctx: Ctx): void {
     ctx.setTimer("answer", Math.min(leaseMs, trips * answerMs * 2 ** state.patience));
   }
 
-  /** The pre-vote: bully's question to everybody. It changes nothing where it is asked. */
+  /** Starts the pre-vote: asks all peers for support, as in bully, without changing their state. */
   function startElection(state: State, ctx: Ctx): void {
     if (!state.isCandidate || mayLead(state) || (state.isBound && !isAboveLeader(state, ctx.self))) return;
     const { epoch } = state.promised;
@@ -119,7 +124,10 @@ function campaign(options: EpochBullyOptions) {
     concludeIfAnswered(state, ctx);
   }
 
-  /** If nobody is awaited, nobody higher can object any more: there is no need to wait for the crashed. */
+  /**
+   * Concludes the pre-vote if all awaited answers have arrived. No higher node can then object, so waiting for crashed
+   * nodes is unnecessary.
+   */
   function concludeIfAnswered(state: State, ctx: Ctx): void {
     if (state.phase.is === "preVoting" && state.phase.awaited.length === 0) conclude(state, ctx);
   }
@@ -133,7 +141,10 @@ function campaign(options: EpochBullyOptions) {
     wait(state, ctx, state.isBound ? boundsMs : backOff);
   }
 
-  /** A majority backs this node: it may ask for votes for an epoch above `highest`, once the leader has made way. */
+  /**
+   * Proceeds with the support of a majority: requests votes for an epoch above `highest`, once the current leader, if
+   * any, has made way.
+   */
   function proceed(state: State, highest: number, ctx: Ctx): void {
     if (!state.isBound) return requestVotes(state, highest, ctx);
     state.phase = { is: "displacing", promised: highest };
@@ -141,13 +152,16 @@ function campaign(options: EpochBullyOptions) {
     ctx.send(state.promised.to, { type: "displace", epoch: state.promised.epoch, rank: state.rank });
   }
 
-  /** Its own promise is journalled before anybody is asked, so not even after a crash can it ask for an epoch twice. */
+  /**
+   * Requests votes. This node's own promise is journaled before any request is sent, so it never requests votes for the
+   * same epoch twice.
+   */
   function requestVotes(state: State, highest: number, ctx: Ctx): void {
     promise(state, { epoch: Math.max(highest, state.promised.epoch) + 1, to: ctx.self }, ctx);
     state.phase = { is: "requestingVotes", votes: [] };
     state.insists = false;
     giveTime(state, VOTE_TRIPS, ctx);
-    ctx.setTimer(leaseTimer(0), leaseMs); // From now on, whenever votes come.
+    ctx.setTimer(leaseTimer(0), leaseMs); // The lease counts from now, no matter when the votes arrive.
     ctx.broadcast({ type: "requestVote", epoch: state.promised.epoch, released: state.released });
     becomeLeaderIfElected(state, ctx);
   }
@@ -168,14 +182,14 @@ function campaign(options: EpochBullyOptions) {
   return { startElection, concludeIfAnswered, conclude, requestVotes, becomeLeaderIfElected };
 }
 
-/** Leaves the election that it is in, if it is in one. */
+/** Leaves the current election, if any. */
 function leave(state: State, ctx: Ctx): void {
   if (mayLead(state)) return giveUp(state, null, ctx);
   state.phase = { is: "following" };
   ctx.cancelTimer("answer");
 }
 
-/** Leaves it to others, and calls an election itself after this long, if it has to. */
+/** Lets other nodes try first. After `duration`, this node calls an election itself if one is still needed. */
 function wait(state: State, ctx: Ctx, duration: number | readonly [number, number]): void {
   leave(state, ctx);
   if (state.isCandidate) ctx.setTimer("call", state.isBound ? duration : stretched(duration, state.patience));
@@ -188,25 +202,26 @@ function stretched(duration: number | readonly [number, number], patience: numbe
 
 export type { EpochBully, Pledge } from "./vocabulary.ts";
 
+/** Creates the bully election with epochs. @throws UsageError if an option is unknown or out of range. */
 export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBully> {
   const options = epochBullyOptions.settle(given);
   const ranks = new Map(options.ranks.map(({ node, rank }) => [node, rank]));
   const { boundsMs, backOff, deferenceMs } = timing(options);
   const { startElection, concludeIfAnswered, conclude, requestVotes, becomeLeaderIfElected } = campaign(options);
 
-  /** It votes for nobody else until then. */
+  /** Binds this node to the one that it has promised: it votes for no other node until the timer expires. */
   function bind(state: State, ctx: Ctx): void {
     state.isBound = true;
     ctx.setTimer("bound", boundsMs);
   }
 
-  /** On `coordinator` of an epoch that this node may follow. */
+  /** Handles a `coordinator` message from a leader that this node may follow. */
   function follow(state: State, { epoch, leader, rank }: Term, ctx: Ctx): void {
     const isKnown = leaderOf(state, ctx.self) === leader && state.term?.epoch === epoch;
     const isAsBefore = isKnown && state.term?.rank === rank;
     const isNews = state.term?.epoch !== epoch || state.term.leader !== leader;
     if (!isKnown) {
-      leave(state, ctx); // Otherwise it may be about to displace the leader.
+      leave(state, ctx); // Otherwise it might displace the leader.
       state.patience = 0;
     }
     promise(state, { epoch, to: leader }, ctx);
@@ -221,7 +236,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
     considerTakeover(state, ctx);
   }
 
-  /** A node that outranks the leader that it follows calls an election soon, and takes over if a majority would have it. */
+  /** Schedules an election if this node outranks its leader. It takes over if a majority supports it. */
   function considerTakeover(state: State, ctx: Ctx): void {
     if (options.takesOver && isAboveLeader(state, ctx.self)) ctx.setTimer("call", backOff);
   }
@@ -246,14 +261,14 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
       quorum: majority(peers.length + 1),
     }),
     start(state, ctx) {
-      // It may have voted, or confirmed, just before it crashed.
+      // The node may have voted or confirmed just before it crashed.
       if (state.promised.to !== ctx.self) bind(state, ctx);
       else startElection(state, ctx);
     },
     receive: {
       election(state, from, { promised, released, rank }, ctx) {
         release(state, released, ctx);
-        // The asker has promised an epoch above this one's, and cannot follow any more.
+        // The sender has promised an epoch above this leader's, so it can no longer follow this leader.
         if (state.phase.is === "leading" && promised > state.promised.epoch) giveUp(state, null, ctx);
         const boundTo = state.phase.is === "leading" ? ctx.self : state.isBound ? state.promised.to : null;
         const above = isAbove(state, ctx.self, rank, from);
@@ -264,7 +279,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
       },
       answer(state, from, { promised, boundTo, isAbove: objects }, ctx) {
         const { phase } = state;
-        if (phase.is !== "preVoting") return; // Late: that pre-vote is over.
+        if (phase.is !== "preVoting") return; // A late answer: that pre-vote is over.
         if (objects && !state.insists) {
           state.insists = true;
           return wait(state, ctx, deferenceMs);
@@ -278,7 +293,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
       },
       requestVote(state, from, { epoch, released }, ctx) {
         release(state, released, ctx);
-        if (epoch <= state.promised.epoch || isBoundAgainst(state, from)) return; // The candidate gives up when it has waited.
+        if (epoch <= state.promised.epoch || isBoundAgainst(state, from)) return; // The candidate will time out.
         leave(state, ctx);
         ctx.cancelTimer("call");
         promise(state, { epoch, to: from }, ctx);
@@ -286,7 +301,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
         ctx.send(from, { type: "voteGranted", epoch });
       },
       voteGranted(state, from, { epoch }, ctx) {
-        if (state.phase.is !== "requestingVotes" || epoch !== state.promised.epoch) return; // Of an earlier election, or one too many.
+        if (state.phase.is !== "requestingVotes" || epoch !== state.promised.epoch) return; // An obsolete vote.
         include(state.phase.votes, from);
         becomeLeaderIfElected(state, ctx);
       },
@@ -297,8 +312,8 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
       },
       confirm(state, from, { epoch, round }, ctx) {
         const { phase, promised } = state;
-        if (phase.is !== "leading" || epoch !== promised.epoch || round !== phase.round) return; // Of an earlier round.
-        if (isConfirmed(state)) return; // One too many.
+        if (phase.is !== "leading" || epoch !== promised.epoch || round !== phase.round) return; // An earlier round.
+        if (isConfirmed(state)) return; // A majority has already confirmed.
         include(phase.confirms, from);
         certify(state, ctx);
       },
@@ -311,7 +326,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
       resign(state, from, { epoch, successor }, ctx) {
         const wasBound = state.isBound;
         release(state, { epoch, to: from }, ctx);
-        if (!wasBound || state.isBound) return; // It concerns others.
+        if (!wasBound || state.isBound) return; // The message does not change this node's binding.
         const makesWay = successor === null || successor === ctx.self;
         if (state.phase.is === "displacing" && makesWay) requestVotes(state, state.phase.promised, ctx);
         else if (state.phase.is !== "preVoting") wait(state, ctx, successor === null ? backOff : deferenceMs);
@@ -334,7 +349,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
     command: {
       call: (state, _command, ctx) => startElection(state, ctx),
       suspect(state, { node }, ctx) {
-        if (!ctx.peers.includes(node)) return; // Not one of the members.
+        if (!ctx.peers.includes(node)) return; // The node is not a member.
         include(state.suspected, node);
         if (state.phase.is === "preVoting") exclude(state.phase.awaited, node);
         concludeIfAnswered(state, ctx);
@@ -351,7 +366,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
         else startElection(state, ctx);
       },
       rank(state, { rank }, ctx) {
-        state.rank = rank; // A leader's followers hear of it with the next renewal.
+        state.rank = rank; // If this node leads, its followers receive the new rank with the next renewal.
         considerTakeover(state, ctx);
       },
     },
@@ -364,10 +379,12 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
   };
 }
 
-// Epoch-bully in which every run ends, so that all of them can be looked at: a node that is to call an election asks
-// for votes at once, and neither calls again nor renews its lease. What safety rests on is all there: votes, the
-// journal, announcements, leases that run out, resignations. It claims only what holds however wrong the timers are.
+// Bounded epoch-bully: every run ends, so the checker can explore all runs. A node that has to call an election
+// requests votes immediately, and then neither calls another election nor renews its lease. Everything that safety
+// depends on is included: votes, the journal, announcements, lease expiry and resignations. It claims only properties
+// that hold no matter how inaccurate the timers are.
 
+/** Creates bounded epoch-bully. @throws UsageError if an option is unknown or out of range. */
 export function boundedEpochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBully> {
   const { start, receive, timeout, command, properties, ...rest } = epochBully({ ...given, preVote: false });
   return {
@@ -380,7 +397,7 @@ export function boundedEpochBully(given?: Partial<EpochBullyOptions>): Protocol<
   };
 }
 
-/** The same handlers, of which none arms the timers that go on for ever. The context is the last argument. */
+/** Wraps the handlers so that they do not arm the recurring timers. The context is their last argument. */
 function calmly<T extends object>(handlers: T): T {
   const entries = Object.entries(handlers as Record<string, (...args: unknown[]) => void>);
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** Epoch-bully in every run within bounds, time-outs at any time. */
+/** Explores every run of epoch-bully within bounds, with timeouts at any time. */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -34,7 +34,7 @@ const deeds = ({ path }: Exploration<Vocabulary>): string[] =>
     return `${move.node} ${move.kind}${said}${timer}`;
   });
 
-/** The pre-vote and all, but that nobody calls a second time and no round follows the first. */
+/** Exploration includes the pre-vote, but no node calls a second time, and no second round follows. */
 const { timeout, ...others } = epochBully();
 const once = { ...others, timeout: { ...timeout, call: () => undefined, renew: () => undefined } };
 
@@ -63,17 +63,17 @@ describe("epoch-bully: every run", () => {
     expect(exploring(words)).toMatchObject({ verdict: "holds", states });
   });
 
-  it("epochs grow, though a node crashes and recovers", () => {
+  it("epochs grow, although a node crashes and recovers", () => {
     const faults = { crashes: 1, recoveries: 1 };
     expect(exploring({ initiators: [2], ...faults, property: "epochs grow" })).toMatchObject({ verdict: "holds" });
   });
 
-  it("epochs grow, though a node crashes and recovers and a message is lost", { tags: ["long"] }, () => {
+  it("epochs grow, although a node crashes and recovers and a message is lost", { tags: ["long"] }, () => {
     const faults = { crashes: 1, recoveries: 1, losses: 1 };
     expect(exploring({ initiators: [2], ...faults, property: "epochs grow" })).toMatchObject({ verdict: "holds" });
   });
 
-  it("the whole protocol, pre-vote included: the middle one calls, and whoever is above it does too", () => {
+  it("the whole protocol, including the pre-vote: the middle node calls, and so do higher ones", () => {
     const found = explore<EpochBully>({
       protocol: once,
       nodes: [0, 1, 2],
@@ -86,7 +86,7 @@ describe("epoch-bully: every run", () => {
     expect(found).toMatchObject({ verdict: "holds", states: 379_615 });
   });
 
-  it("an epoch has two leaders if a node comes back without its journal: it has forgotten whom it voted for", () => {
+  it("an epoch has two leaders if a node recovers without its journal: it has forgotten its vote", () => {
     const found = exploring({ initiators: [0, 2], crashes: 1, recoveries: 1, journal: "lost" });
     expect(found.verdict).toBe("violated");
     expect(deeds(found)).toEqual([
@@ -100,7 +100,7 @@ describe("epoch-bully: every run", () => {
     ]);
   });
 
-  it("an epoch has two leaders if less than a majority is asked for", () => {
+  it("an epoch has two leaders if less than a majority is required", () => {
     const protocol = epochBully({ preVote: false });
     const found = explore<EpochBully>({
       protocol: { ...protocol, init: (self, peers) => ({ ...protocol.init(self, peers), quorum: 1 }) },
@@ -113,7 +113,7 @@ describe("epoch-bully: every run", () => {
     expect([found.verdict, found.property?.name, found.path.length]).toEqual(["violated", "one leader per epoch", 2]);
   });
 
-  it("two may lead at a time where timers keep no time: the promise to one runs out before the lease of the other", () => {
+  it("two nodes may lead at a time with arbitrary timers: a promise expires before the lease of the other leader", () => {
     const found = explore<EpochBully>({
       protocol: boundedEpochBully(),
       nodes: [0, 1, 2],
@@ -138,7 +138,7 @@ describe("epoch-bully: every run", () => {
   });
 });
 
-// How long epoch-bully is without a leader, in virtual time: what the docs page says is measured here, exactly.
+// Measures how long epoch-bully has no leader, exactly and in virtual time. The docs page cites these numbers.
 
 const all = [0, 1, 2, 3, 4];
 const QUIET_MS = 3_000;
@@ -148,7 +148,7 @@ interface Setting {
   delayMs: Delay;
   seeds: number;
   crashes: number;
-  /** How long after the next one leads the crashed one starts again, and that one crashes. */
+  /** Delay from the election of the next leader until the crashed node restarts and the new leader crashes. */
   restartMs: readonly [number, number];
   crashMs: readonly [number, number];
 }
@@ -160,10 +160,10 @@ const rested: Setting = {
   restartMs: [300, 1_000],
   crashMs: [QUIET_MS, QUIET_MS + 500],
 };
-/** The next leader crashes at once, as the one before it is about to come back. */
+/** The next leader crashes immediately, when the previous one is about to recover. */
 const hunted: Setting = { ...rested, crashMs: [20, 80] };
 
-/** Milliseconds from the crash of a leader until the next one is elected, one number for each crash; least first. */
+/** Milliseconds from each crash of a leader to the next election, ascending. */
 function failovers({ delayMs, seeds, crashes, restartMs, crashMs }: Setting): number[] {
   const runs = Array.from({ length: seeds }, (_, seed) => run(seed, random(seed).stream("deeds")));
   return runs.flat().sort((a, b) => a - b);
@@ -202,31 +202,31 @@ function failovers({ delayMs, seeds, crashes, restartMs, crashMs }: Setting): nu
   }
 }
 
-/** Least, median, 99th percentile, most. */
+/** Returns minimum, median, 99th percentile and maximum. */
 const spread = (took: readonly number[]): (number | undefined)[] =>
   [0, 0.5, 0.99, 1].map((share) => took[Math.min(took.length - 1, Math.floor(took.length * share))]);
 
-describe("epoch-bully: how long there is no leader after a crash, in milliseconds", () => {
+describe("epoch-bully: time without a leader after a crash, in milliseconds", () => {
   it("one crash at a time", () => {
     expect(spread(failovers(rested))).toEqual([418, 481, 545, 657]);
   });
 
-  it("the next leader crashes as the one before it comes back", () => {
+  it("the next leader crashes when the previous one recovers", () => {
     expect(spread(failovers(hunted))).toEqual([427, 491, 686, 1_060]);
   });
 
-  it("round trips take twice as long as a node waits for answers at first", () => {
+  it("round trips take twice as long as a node initially waits for answers", () => {
     const slow = { ...rested, delayMs: [0, 120], seeds: 4, crashes: 25 } as const;
     expect(spread(failovers(slow))).toEqual([687, 857, 1_786, 1_786]);
   });
 
-  it("no round trip is as short as a node waits for answers at first", () => {
+  it("no round trip is as short as a node's initial wait for answers", () => {
     const slower = { ...rested, delayMs: [40, 150], seeds: 4, crashes: 25 } as const;
     expect(spread(failovers(slower))).toEqual([803, 1_009, 2_250, 2_250]);
   });
 });
 
-// Epoch-bully through whatever may happen to a network and its nodes, drawn at random.
+// Epoch-bully under random network and node faults.
 
 const NODES = 5;
 const everyNode = Array.from({ length: NODES }, (_, node) => node);
@@ -295,7 +295,7 @@ function staged(
   return { sim, heard };
 }
 
-/** Does it, if it can be done. */
+/** Performs the action if it is possible. */
 function take(sim: Simulation<EpochBully>, paused: Set<NodeId>, each: Deed): void {
   if (each.kind === "heal") return sim.heal();
   if (each.kind === "partition") return sim.partition([each.side]);
@@ -342,7 +342,7 @@ function go(sim: Simulation<EpochBully>, deeds: Adversity["deeds"]): Set<NodeId>
   return paused;
 }
 
-/** Whom anybody has ever been told of as the leader of each epoch. */
+/** Returns all leaders of each epoch that any node was ever notified of. */
 function leadersByEpoch(heard: readonly Heard[]): Map<number, Set<NodeId>> {
   const leaders = new Map<number, Set<NodeId>>();
   for (const { event } of heard)
@@ -357,7 +357,7 @@ describe("epoch-bully in adversity", () => underAdversity(120));
 describe("epoch-bully in adversity: longer", { tags: ["larger"] }, () => underAdversity(1_200));
 
 function underAdversity(numRuns: number): void {
-  it("never has two leaders in an epoch, and nobody's epoch goes back", () => {
+  it("never has two leaders in an epoch, and the epoch of a node never decreases", () => {
     fc.assert(
       fc.property(adversity, (given) => {
         const { sim, heard } = staged(given);
@@ -366,7 +366,7 @@ function underAdversity(numRuns: number): void {
         for (const each of everyNode) {
           const epochs = heard.filter(({ node: of }) => of === each).map(({ event }) => event);
           const elected = epochs.filter(({ type }) => type === "elected").map(({ epoch }) => epoch);
-          expect(elected).toEqual(elected.toSorted((a, b) => a - b)); // Again after a restart.
+          expect(elected).toEqual(elected.toSorted((a, b) => a - b)); // A restarted node reports them again.
         }
         expect(
           sim.violations.map(({ property }) => property).filter((name) => name !== "one leader at a time"),
@@ -376,7 +376,7 @@ function underAdversity(numRuns: number): void {
     );
   });
 
-  it("has one leader at a time, whatever the delays, if nobody is paused", () => {
+  it("has one leader at a time under any delays if no node is paused", () => {
     fc.assert(
       fc.property(
         adversity,
@@ -395,7 +395,7 @@ function underAdversity(numRuns: number): void {
     );
   });
 
-  it("has one leader whom everyNode follow once faults cease: the highest, if it takes over", () => {
+  it("all nodes follow one leader once faults cease: the highest, if it takes over", () => {
     fc.assert(
       fc.property(adversity, (given) => {
         const { sim } = staged(given);

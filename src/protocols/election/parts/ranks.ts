@@ -1,9 +1,13 @@
-/** What elections compare: a rank that may be anything that orders (load, length of a log), and ids where ranks are equal. */
+/**
+ * Ranks and ring orders for elections. A rank is any number that orders nodes, such as load or log length. Ties are
+ * broken by id.
+ */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { list, natural, real, type Shape, struct } from "../../../core/shape.ts";
 import { nodeIds, option } from "../../options.ts";
 
+/** A node with its rank. */
 export interface Ranked {
   node: NodeId;
   rank: number;
@@ -12,43 +16,50 @@ export interface Ranked {
 export const rankedShape = struct<Ranked>({ node: natural, rank: real });
 
 const ranksShape: Shape<readonly Ranked[]> = list(rankedShape, 1_000);
+/** The `ranks` option, which several algorithms share. */
 export const ranksOption = option(
   ranksShape,
   [],
-  "the rank of each node whose rank is not its id; ties are broken by id",
+  "the ranks of nodes whose rank differs from their id; ties are broken by id",
 );
 
+/** Whether node `a` ranks higher than `b`. Ties are broken by id. */
 export const outranks = (a: Ranked, b: Ranked): boolean => a.rank > b.rank || (a.rank === b.rank && a.node > b.node);
 
-/** Null of nobody. */
+/** Returns the highest-ranking node. Null if the list is empty. */
 export const highestOf = (all: readonly Ranked[]): Ranked | null =>
   all.reduce<Ranked | null>((top, each) => (top === null || outranks(each, top) ? each : top), null);
 
-/** The rank that a node has as long as nobody has told it another. */
+/** Returns a function that gives each node's initial rank. The default is its id. */
 export function settledRank(ranks: readonly Ranked[]): (node: NodeId) => number {
   const settled = new Map(ranks.map(({ node, rank }) => [node, rank]));
   return (node) => settled.get(node) ?? node;
 }
 
-/** With it a node takes part that has resigned: it leads only if everybody has. */
+/** The rank of a resigned node. It leads only if all nodes have resigned. */
 const RESIGNED = -Number.MAX_VALUE;
 
-/** The rank with which a node takes part in the next election. */
+/** Returns a node's rank in the next election. */
 export const standingRank = ({ rank, resigned }: { rank: number; resigned: boolean }): number =>
   resigned ? RESIGNED : rank;
 
-/** Whether it resigned, or took that back, after the election under way or the last had begun. */
+/** Whether the node resigned, or withdrew its resignation, after the current or latest election began. */
 export const hasChangedSides = ({ stoodWith, resigned }: { stoodWith: number; resigned: boolean }): boolean =>
   (stoodWith === RESIGNED) !== resigned;
 
-// The order in which nodes stand on a ring: as an option names it, or ascending by id.
+// Ring order: the order of the nodes on a ring, as given by an option, or in ascending order of id.
 
-export const ringOption = option(nodeIds(1_000_000), [], "every node once, clockwise; empty: ascending by id");
+/** The `ring` option, which several algorithms share. */
+export const ringOption = option(
+  nodeIds(1_000_000),
+  [],
+  "every node once, clockwise; if empty, in ascending order of id",
+);
 
-/** The neighbour at so many steps clockwise, of 1 to as many as there are peers. */
+/** Returns the neighbor `steps` steps away, clockwise. `steps` is between 1 and the number of peers. */
 type Neighbour = (self: NodeId, peers: readonly NodeId[], steps: number) => NodeId;
 
-/** @throws UsageError, by what it returns, for a ring that does not have every node once. */
+/** Returns a function that finds neighbors. It throws a UsageError if the ring does not list every node once. */
 export function ringOrder(option: string, ring: readonly NodeId[]): Neighbour {
   const places = new Map(ring.map((node, place) => [node, place]));
   return (self, peers, steps) => {

@@ -9,7 +9,7 @@ import { step } from "../../../core/step.ts";
 import type { Simulation } from "../../../sim/simulation.ts";
 import { type ExtendedRing, type ExtendedRingOptions, extendedRing } from "./extended-ring.ts";
 
-/** Nodes that have been running idly; some of them have crashed. */
+/** Starts idle nodes. Some of them may have crashed. */
 const stage = ({ options, ...setting }: ElectionSetting & { options?: Partial<ExtendedRingOptions> }) =>
   electionStage(extendedRing({ ...bounds, ...options }), setting);
 
@@ -20,13 +20,13 @@ const allFollow = (sim: Simulation<ExtendedRing>, leader: NodeId | null) =>
 const announcements = (told: string): Set<string> =>
   new Set([...told.matchAll(/emits elected leader (\d+)/g)].map(([, leader]) => leader as string));
 
-/** The convention of the books: receipts are not counted. */
+/** Counts messages with lists. By the textbooks' convention, receipts are not counted. */
 function withLists({ messages: { total, byType } }: Simulation<ExtendedRing>): number {
   return total - (byType.received ?? 0);
 }
 
 describe("extended ring: the worked examples", () => {
-  it("of 8 nodes 7 has crashed and 4 calls: 6 finds 7 out, skips it, and 6 leads", async () => {
+  it("node 7 of 8 has crashed and node 4 calls: node 6 detects the crash of 7, skips it, and leads", async () => {
     const { sim, told } = stage({ nodes: 8, crashed: [7] });
     sim.command(4, call);
     sim.run();
@@ -37,7 +37,7 @@ describe("extended ring: the worked examples", () => {
     await expect(told()).toMatchFileSnapshot("../stories/ring-dead-successor.txt");
   });
 
-  it("two call at once: both laps go round and announce the same coordinator", async () => {
+  it("two nodes call at once: both laps complete and announce the same coordinator", async () => {
     const { sim, told } = stage({ nodes: 4 });
     for (const caller of [0, 2]) sim.command(caller, call);
     sim.run();
@@ -47,7 +47,7 @@ describe("extended ring: the worked examples", () => {
     await expect(told()).toMatchFileSnapshot("../stories/ring-two-callers.txt");
   });
 
-  it("a crash between two laps: the lists differ, and everybody follows the later announcement", () => {
+  it("a crash between two laps: the lists differ, and all nodes follow the later announcement", () => {
     const { sim } = stage({ nodes: 5 });
     sim.command(1, call);
     sim.run(35); // The first lap has passed 4.
@@ -80,7 +80,7 @@ describe("extended ring: what it costs", () => {
     expect(cost(range(nodes, nodes + 4), [0])).toBe(2 * nodes + 5);
   });
 
-  it("k callers cost 2kN, and each message with a list that arrives has one receipt", () => {
+  it("k callers cost 2kN, and each delivered message with a list has one receipt", () => {
     for (const callers of range(1, 9)) {
       const { sim } = stage({ nodes: 9 });
       for (const caller of range(0, callers - 1)) sim.command(caller, call);
@@ -101,7 +101,7 @@ describe("extended ring: what it guarantees", () => {
     { maxLength: 12 },
   );
 
-  it("E1, E2 hold through any calls, crashes, restarts and changes of rank", () => {
+  it("E1, E2 hold under any calls, crashes, restarts and rank changes", () => {
     fc.assert(
       fc.property(fc.nat(), deeds, (seed, script) => {
         const { sim } = stage({ nodes: 5, seed, delayMs: [1, 10] });
@@ -109,7 +109,7 @@ describe("extended ring: what it guarantees", () => {
           sim.run(sim.now + afterMs);
           const isAlive = sim.world.alive.includes(node);
           if (kind === "start") {
-            sim.run(); // Coming back before its crash is found out has a test of its own.
+            sim.run(); // A recovery before the crash is detected has its own test.
             if (!isAlive) sim.start(node);
             for (const other of sim.world.alive) sim.command(other, { type: "restore", node });
           } else if (!isAlive) continue;
@@ -130,7 +130,7 @@ describe("extended ring: what it guarantees", () => {
     );
   });
 
-  it("E1 is violated when the bound on delay is: a slow node is skipped, and follows another leader", () => {
+  it("E1 is violated when delays exceed the bound: a slow node is skipped and follows another leader", () => {
     const broken = range(1, 50).filter((seed) => {
       const { sim } = stage({ nodes: 3, seed, delayMs: [1, 100] });
       sim.command(0, call);
@@ -143,14 +143,14 @@ describe("extended ring: what it guarantees", () => {
   it("a lap whose holder crashes is lost, and its caller calls again", () => {
     const { sim } = stage({ nodes: 4 });
     sim.command(0, call);
-    sim.run(25); // 2 has it, and has said so.
+    sim.run(25); // 2 has received it and sent a receipt.
     sim.crash(2);
     sim.run();
     allFollow(sim, 3);
     expect(sim.violations).toEqual([]);
   });
 
-  it("if its caller crashes too, whoever took part calls", () => {
+  it("if its caller crashes too, the participants call an election", () => {
     const { sim } = stage({ nodes: 4 });
     sim.command(0, call);
     sim.run(15);
@@ -160,17 +160,17 @@ describe("extended ring: what it guarantees", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("a message whose caller is gone ends at its place", () => {
+  it("a message whose caller has crashed ends at the caller's position", () => {
     const { sim } = stage({ nodes: 4 });
     sim.command(0, call);
     sim.run(5);
     sim.crash(0);
-    sim.run(90); // T after the lap came to 0's place.
+    sim.run(90); // T has passed since the lap reached 0's position.
     expect(range(1, 3).map((node) => sim.world.state(node).handed)).toEqual([[], [], []]);
     expect(sim.messages.byType.election).toBe(4);
   });
 
-  it("a leader that is suspected is succeeded, one that comes back leads again", () => {
+  it("a suspected leader is succeeded, a recovered one leads again", () => {
     const { sim } = stage({ nodes: 4 });
     sim.command(1, call);
     sim.run();
@@ -184,7 +184,7 @@ describe("extended ring: what it guarantees", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("receipts that come late, announcements that have gone round and lower ones change nothing", () => {
+  it("ignores late receipts, announcements that have gone round, and lower ones", () => {
     const { sim } = stage({ nodes: 3 });
     sim.command(0, call);
     sim.run();
@@ -200,7 +200,7 @@ describe("extended ring: what it guarantees", () => {
     expect({ ...given, handed: [] }).toEqual(JSON.parse(before));
   });
 
-  it("alone a node elects itself, without a message", () => {
+  it("a node alone elects itself, without a message", () => {
     const { sim } = stage({ nodes: 1 });
     sim.command(0, call);
     expect([leaders(sim), sim.messages.total]).toEqual([[0], 0]);
@@ -221,14 +221,14 @@ describe("extended ring: what it guarantees", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("refuses a ring that does not have every node once", () => {
+  it("rejects a ring that does not list every node once", () => {
     expect(() => extendedRing({ ring: [0, 1, 2, 1] }).init(2, [0, 1])).toThrow(
       "expected ring.ring to be every node once",
     );
   });
 });
 
-/** How many messages with lists it costs that the highest resigns, who leads, until the next one does. */
+/** Counts the messages with lists from the resignation of the leading highest node until the next one leads. */
 function costOfResigning(nodes: number): number {
   const { sim } = stage({ nodes });
   sim.command(0, call);
@@ -241,7 +241,7 @@ function costOfResigning(nodes: number): number {
 }
 
 describe("extended ring: the leader resigns", () => {
-  it("of 4 nodes 3 leads and resigns: 2 is elected, and 3 again when it stands", async () => {
+  it("node 3 of 4 leads and resigns: node 2 is elected, and node 3 again when it stands", async () => {
     const { sim, told } = stage({ nodes: 4 });
     sim.command(0, call);
     sim.run();
@@ -255,7 +255,7 @@ describe("extended ring: the leader resigns", () => {
     allFollow(sim, 3);
   });
 
-  it("whoever resigns in the middle of an election is not left to lead", () => {
+  it("a node that resigns during an election does not stay the leader", () => {
     for (const at of range(0, 100)) {
       const { sim } = stage({ nodes: 4 });
       sim.command(0, call);
@@ -274,7 +274,9 @@ describe("extended ring: the leader resigns", () => {
   });
 });
 
-/** Every run in which these nodes call, each once, within bounds on time. Crashes are told after the last messages. */
+/**
+ * Explores every run with bounds on time. Each of these nodes calls once. Crashes are reported after the last messages.
+ */
 const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<ExploreOptions<ExtendedRing>> = {}) =>
   reaching(
     explore<ExtendedRing>({
@@ -291,7 +293,7 @@ const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<Expl
     "elected",
   );
 
-describe("extended ring: a list without its caller, as only a liar sends it,", () => {
+describe("extended ring: a list without its caller, which only a Byzantine node sends,", () => {
   const protocol = extendedRing(bounds);
   const node = { self: 0, peers: [1, 2] };
 
@@ -307,13 +309,13 @@ describe("extended ring: a list without its caller, as only a liar sends it,", (
 });
 
 describe("extended ring: every run", () => {
-  const title = "of %i nodes, where %j call, keeps E1, E2 and ends within bounds on time: %j";
+  const title = "E1 and E2 hold and every run ends within bounds on time: %i nodes, callers %j, %j";
   it.each<[number, number[], Partial<ExploreOptions<ExtendedRing>>, number]>([
     [3, [0], {}, 73],
     [3, [0, 1], {}, 2_936],
     [3, [0], { crashes: 1 }, 536],
     [3, [0], { crashes: 2 }, 948],
-    [3, [1], { crashes: 2 }, 1_076], // A caller that is left alone with a list that names the dead.
+    [3, [1], { crashes: 2 }, 1_076], // The caller remains alone, with crashed nodes in its list.
     [3, [1], { crashes: 1, crashNotifications: "any" }, 6_309],
   ])(title, (nodes, callers, more, states) => {
     expect(exploring(nodes, callers, more)).toMatchObject({ verdict: "holds", states });
@@ -327,17 +329,17 @@ describe("extended ring: every run", () => {
     expect(exploring(nodes, callers, more)).toMatchObject({ verdict: "holds", states });
   });
 
-  it("is violated when two crashes are told before the last messages of the crashed nodes", () => {
+  it("is violated when two crashes are reported before the last messages of the crashed nodes", () => {
     const { property, path } = exploring(3, [1], { crashes: 2, crashNotifications: "any" });
     expect([property?.name, path.length]).toEqual(["E1 eventually", 11]);
   });
 
-  it("is violated without bounds on time: whoever is slow is skipped", () => {
+  it("is violated without bounds on time: slow nodes are skipped", () => {
     const { verdict, property } = exploring(2, [0], { timers: "free" });
     expect([verdict, property?.name]).toEqual(["violated", "E1 safety"]);
   });
 
-  it("is violated when a node is back before its crash is found out, and by nothing less", () => {
+  it("is violated when a node recovers before its crash is detected, and only then", () => {
     const { property, path } = exploring(3, [0], { crashes: 1, recoveries: 1 });
     expect(property?.name).toBe("E1 safety");
     const faults = path.map(({ move }) => move.kind).filter((kind) => kind === "crash" || kind === "start");

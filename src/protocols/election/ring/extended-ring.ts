@@ -1,18 +1,21 @@
 /**
- * The ring election as processes and `join()` run it: with receipts, numbered laps, ranks and resignation. The book's is `ring.ts`.
+ * The version of ring election that real processes and `join()` run. It adds receipts, numbered laps, ranks and
+ * resignation to the textbook version in `ring.ts`.
  *
- * Nodes may crash at any time and come back, if delay is bounded: T = 2·T_max + T_process exceeds a round trip. Then E1 and E2
- * hold at rest of the one that ranked highest of those alive; in the end, too, if each crash is told to everybody after the
- * crashed node's messages. A crashed node that is found out costs one message more. Each message with a list that arrives
- * has a receipt, of a type of its own, which the books leave out and the costs here too.
+ * Nodes may crash at any time and recover. If the delay is bounded (T = 2·T_max + T_process exceeds a round trip), E1
+ * and E2 hold when idle, for the highest rank among the alive nodes. Without such a bound, they hold eventually, if
+ * each crash is reported to all nodes after the crashed node's messages have arrived. Detecting a crashed node costs
+ * one extra message. Each delivered message that carries a list is acknowledged with a receipt, a separate message
+ * type. The textbooks do not count receipts, and neither do the costs here.
  *
- * A successor whose receipt does not come within T is skipped, and a failure detector may say so before (`suspect`). A
- * lap always ends at the place of its caller, be it that the caller is skipped there. A lap whose holder crashes is
- * lost: its caller calls again, and if that has crashed, the nodes that took part do.
+ * A successor whose receipt does not arrive within T is skipped. A failure detector may report it earlier (`suspect`).
+ * A lap always ends at its caller's position, even if the caller is skipped. A lap is lost if the node that holds it
+ * crashes. Its caller then calls another election or, if the caller has crashed, the participants do.
  *
- * Two laps see different lists where somebody crashed or came back between them. So announcements are ordered, by number
- * and then by caller; a lap's number is above that of every announcement followed by those it passed. The lower of two
- * goes its round, but nobody follows it who has met the higher.
+ * Two laps collect different lists if a node crashed or recovered between them. So announcements are ordered by number
+ * and then by caller. A lap's number exceeds the number of every announcement that the nodes along its way have
+ * followed. The lower of two announcements completes its lap, but a node that has seen the higher one does not follow
+ * it.
  */
 import type { Context, Cost, NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { list, natural, oneOf, real } from "../../../core/shape.ts";
@@ -32,68 +35,77 @@ import {
   standingRank,
 } from "../parts/ranks.ts";
 
-/** Goes round, and is removed where it began. */
+/** A message's lap around the ring. The message is removed when it gets back to its caller. */
 type Lap = { caller: NodeId; number: number; list: Ranked[] };
 type Election = { type: "election" } & Lap;
 type Coordinator = { type: "coordinator" } & Lap;
 
+/** Vocabulary of the extended ring election. */
 export type ExtendedRing = {
   state: {
-    /** `new`: has not taken part in an election yet. */
+    /** `new`: the node has not taken part in an election yet. */
     phase: "new" | "idle" | "calling" | "taking part";
     leader: NodeId | null;
-    /** Who was in the list of the announcement that it follows; empty before the first. */
+    /** The nodes in the list of the followed announcement; empty before the first. */
     members: NodeId[];
-    /** That announcement. */
+    /** The followed announcement. */
     followed: { number: number; caller: NodeId };
-    /** Its rank in elections to come, and the one with which it took part in the last. */
+    /** `rank` is used in future elections, `stoodWith` in the latest one. */
     rank: number;
     stoodWith: number;
-    /** Has resigned: it takes part with the lowest rank there is. */
+    /** Whether the node has resigned. It then takes part with the lowest possible rank. */
     resigned: boolean;
-    /** Ascending. */
+    /** In ascending order. */
     suspected: NodeId[];
-    /** Handed on, and no receipt yet. */
+    /** Messages that have been sent to the successor but not yet acknowledged with a receipt. */
     handed: { to: NodeId; lap: Election | Coordinator }[];
   };
   message:
     | Election
     | Coordinator
-    /** The receiver has this message and will hand it on. */
+    /** Acknowledges a message that the sender of the receipt will forward. */
     | { type: "received"; of: "election" | "coordinator"; caller: NodeId; number: number };
   timer: "receipt" | "lap";
   command:
     | { type: "call" }
     | { type: "suspect"; node: NodeId }
     | { type: "restore"; node: NodeId }
-    /** Its rank in the elections to come. */
+    /** Sets the rank for future elections. */
     | { type: "rank"; rank: number }
-    /** Resigns. A leader calls the election of its successor. */
+    /** Resigns. A resigning leader calls an election to choose its successor. */
     | { type: "resign" }
-    /** Takes a resignation back. */
+    /** Withdraws a resignation. */
     | { type: "stand" };
   event:
     | { type: "elected"; leader: NodeId }
-    /** Suspected: no receipt has come. */
+    /** Reports that a node is suspected because no receipt arrived. */
     | { type: "suspected"; node: NodeId }
-    /** Suspected before, and it has just sent a message. */
+    /** Reports that a suspected node has just sent a message. */
     | { type: "heard"; node: NodeId };
 };
 
 const ringOptions = optionTable("ring", { ring: ringOption, ...delayOptions, ranks: ranksOption });
 
+/** Options for `extendedRing()`. */
 export type ExtendedRingOptions = OptionsOf<typeof ringOptions>;
 
 type State = ExtendedRing["state"];
 type Ctx = Context<ExtendedRing>;
 
+/**
+ * Creates the extended ring election.
+ * @throws UsageError if an option is unknown or out of range, or at `init` if the ring does not list every node once.
+ */
 export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<ExtendedRing> {
   const options = ringOptions.settle(given);
   const neighbour = ringOrder("ring.ring", options.ring);
   const rankAtFirst = settledRank(options.ranks);
-  /** T = 2·T_max + T_process: by then the receipt of an alive node has come. */
+  /** T = 2·T_max + T_process. A receipt from an alive node arrives within this time. */
   const receiptMs = 2 * options.maxDelayMs + options.processMs;
-  /** At each place of the ring a message is handed on within T, or the next one is found to have crashed. */
+  /**
+   * Returns the maximum duration of a lap. Each node on the ring forwards a message, or detects that its successor has
+   * crashed, within T.
+   */
   const lapMs = (ctx: Ctx): number => (ctx.peers.length + 2) * receiptMs;
 
   function call(state: State, ctx: Ctx): void {
@@ -103,33 +115,34 @@ export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<Ext
   }
 
   function takePart(state: State, phase: "calling" | "taking part", ctx: Ctx): void {
-    // Laps that overlap are told one and the same rank, so that they do not disagree.
+    // Use the same rank in overlapping laps, so that they do not disagree.
     if (!isElecting(state)) state.stoodWith = standingRank(state);
     if (state.phase !== "calling") state.phase = phase;
     state.leader = null;
-    // Others give the caller the time to call again before they do.
+    // Participants give the caller time to call again before they do so themselves.
     ctx.setTimer("lap", state.phase === "calling" ? lapMs(ctx) : 3 * lapMs(ctx));
   }
 
-  /** To the next one that is not suspected, but not beyond the place of the caller. */
+  /** Forwards the lap to the next unsuspected node, but no further than its caller's position. */
   function handOn(state: State, lap: Election | Coordinator, ctx: Ctx): void {
     for (let steps = 1; steps <= ctx.peers.length; steps++) {
       const to = neighbour(ctx.self, ctx.peers, steps);
       if (!state.suspected.includes(to)) {
         if (state.handed.length === 0) ctx.setTimer("receipt", receiptMs);
-        // What its caller sends anew takes the place of what it sent before.
+        // A new lap by the same caller replaces the earlier one.
         state.handed = state.handed.filter((old) => old.lap.type !== lap.type || old.lap.caller !== lap.caller);
         state.handed.push({ to, lap });
         return ctx.send(to, lap);
       }
-      if (to === lap.caller) return; // The lap is over, and nobody is there to take it off the ring.
+      if (to === lap.caller) return; // The lap is over: its caller is skipped and cannot remove it.
     }
-    if (lap.type === "election") announce(state, lap, ctx); // Nobody else is left, so it is its caller.
+    if (lap.type === "election") announce(state, lap, ctx); // Only the caller is left.
   }
 
   function announce(state: State, { caller, number, list: collected }: Election, ctx: Ctx): void {
     const above = Math.max(number, state.followed.number + 1);
-    // Who has crashed since the lap passed it must not lead: the caller may be the only one left that can know.
+    // A node that crashed after the lap passed it must not lead. The caller may be the only remaining node that knows
+    // of the crash.
     const members = collected.filter(({ node }) => !state.suspected.includes(node));
     const lap: Coordinator = { type: "coordinator", caller, number: above, list: members };
     follow(state, lap, ctx);
@@ -147,7 +160,10 @@ export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<Ext
     ctx.emit({ type: "elected", leader });
   }
 
-  /** Suspects `node`: what it was handed goes to the next one, and a leader needs a successor. */
+  /**
+   * Suspects `node`: forwards the messages that it has not acknowledged to the next node, and calls an election if it
+   * was the leader.
+   */
   function giveUp(state: State, node: NodeId, ctx: Ctx): void {
     include(state.suspected, node);
     const lost = state.handed.filter(({ to }) => to === node);
@@ -166,13 +182,13 @@ export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<Ext
   function accept(state: State, from: NodeId, { type, caller, number }: Election | Coordinator, ctx: Ctx): void {
     ctx.send(from, { type: "received", of: type, caller, number });
     noteAlive(state, from, ctx);
-    exclude(state.suspected, caller); // It was alive a lap ago, and may have come back.
+    exclude(state.suspected, caller); // The caller was alive a lap ago, so it may have recovered.
   }
 
   return {
     name: "ring",
     init(self, peers) {
-      neighbour(self, peers, 1); // Refuses a ring that is none.
+      neighbour(self, peers, 1); // Throws if the ring is invalid.
       return fresh(rankAtFirst(self));
     },
     start: call, // A (re)starting node cannot know the leader.
@@ -181,10 +197,11 @@ export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<Ext
         if (!holdsCaller(lap)) return;
         accept(state, from, lap, ctx);
         if (lap.caller === ctx.self) {
-          if (state.phase === "calling") announce(state, lap, ctx); // Otherwise another copy has been round before.
+          if (state.phase === "calling") announce(state, lap, ctx); // Otherwise a duplicate has completed the lap.
           return;
         }
-        if (lap.list.some(({ node }) => node === ctx.self)) return; // It has gone round without meeting its caller.
+        // The message has gone around the ring without meeting its caller.
+        if (lap.list.some(({ node }) => node === ctx.self)) return;
         takePart(state, "taking part", ctx);
         const number = Math.max(lap.number, state.followed.number + 1);
         handOn(state, { ...lap, number, list: [...lap.list, { node: ctx.self, rank: state.stoodWith }] }, ctx);
@@ -192,7 +209,8 @@ export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<Ext
       coordinator(state, from, lap, ctx) {
         if (!holdsCaller(lap)) return;
         accept(state, from, lap, ctx);
-        if (lap.caller === ctx.self || isSame(lap, state.followed)) return; // It has gone round, or is a copy.
+        // The announcement has gone around the ring, or is a duplicate.
+        if (lap.caller === ctx.self || isSame(lap, state.followed)) return;
         const isNews = isAbove(lap, state.followed);
         if (isNews) follow(state, lap, ctx);
         handOn(state, lap, ctx);
@@ -203,10 +221,10 @@ export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<Ext
         const at = state.handed.findIndex(
           ({ to, lap }) => to === from && lap.type === of && lap.caller === caller && lap.number === number,
         );
-        if (at < 0) return; // Too late: it has been handed to another.
+        if (at < 0) return; // Too late: the message has been sent to a different node.
         state.handed.splice(at, 1);
         if (state.handed.length === 0) ctx.cancelTimer("receipt");
-        else ctx.setTimer("receipt", receiptMs); // For what was handed on after it.
+        else ctx.setTimer("receipt", receiptMs); // Wait for the receipts for messages that were forwarded later.
       },
     },
     timeout: {
@@ -217,11 +235,11 @@ export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<Ext
         giveUp(state, silent, ctx);
         if (state.handed.length > 0) ctx.setTimer("receipt", receiptMs);
       },
-      lap: call, // What it awaited is lost, its own lap or another's.
+      lap: call, // The awaited lap is lost, whether this node or a different one started it.
     },
     command: {
       call(state, _command, ctx) {
-        if (state.phase !== "calling") call(state, ctx); // Otherwise it does already.
+        if (state.phase !== "calling") call(state, ctx); // Otherwise this node is already calling an election.
       },
       suspect(state, { node }, ctx) {
         if (ctx.peers.includes(node)) giveUp(state, node, ctx);
@@ -229,7 +247,7 @@ export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<Ext
       restore(state, { node }, ctx) {
         exclude(state.suspected, node);
         if (state.leader === null || state.members.includes(node)) return;
-        // A part of the ring that was cut off is back. The leader knows, and the node that hands on to it.
+        // A disconnected part of the ring is back. Both the leader and the restored node's predecessor notice this.
         if (state.leader === ctx.self || nextOf(state, ctx) === node) call(state, ctx);
       },
       rank(state, { rank }) {
@@ -237,7 +255,7 @@ export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<Ext
       },
       resign(state, _command, ctx) {
         state.resigned = true;
-        if (state.leader === ctx.self) call(state, ctx); // In an election it waits for its end.
+        if (state.leader === ctx.self) call(state, ctx); // If an election is in progress, the node waits until it ends.
       },
       stand(state, _command, ctx) {
         state.resigned = false;
@@ -287,19 +305,19 @@ const assumes = [
   "crash-recovery nodes",
   "reliable links",
   "bounded delay: T = 2·T_max + T_process exceeds a round trip",
-  "everybody has the same ring",
+  "all nodes agree on the ring",
 ];
 
 const costs: Cost[] = [
-  { when: "one calls, without receipts", messages: (nodes) => 2 * nodes },
-  { when: "two call at once, without receipts", messages: (nodes) => 4 * nodes },
-  { when: "the leader resigns, without receipts", messages: (nodes) => 2 * nodes },
+  { when: "one election, receipts not counted", messages: (nodes) => 2 * nodes },
+  { when: "two concurrent elections, receipts not counted", messages: (nodes) => 4 * nodes },
+  { when: "the leader resigns, receipts not counted", messages: (nodes) => 2 * nodes },
 ];
 
 const properties: Property<ExtendedRing>[] = [
   {
     name: "E1 safety",
-    claim: "at rest, nobody follows an alive node other than the one that ranked highest of those alive",
+    claim: "when idle, no node follows an alive node other than the one with the highest rank",
     when: "quiescent",
     pendingTimers: ["receipt", "lap"],
     holds({ alive, state }) {
@@ -312,8 +330,7 @@ const properties: Property<ExtendedRing>[] = [
   },
   {
     name: "E1 eventually",
-    claim:
-      "in the end, every alive node that took part in an election follows the one that ranked highest of those alive",
+    claim: "eventually, every alive node that took part in an election follows the alive node with the highest rank",
     when: "eventually",
     holds({ alive, state }) {
       const highest = highestOf(alive.map((node) => ({ node, rank: state(node).stoodWith })))?.node;
@@ -322,7 +339,7 @@ const properties: Property<ExtendedRing>[] = [
   },
   {
     name: "E2 liveness",
-    claim: "at rest, every alive node that took part in an election knows a leader",
+    claim: "when idle, every alive node that took part in an election has a leader",
     when: "quiescent",
     pendingTimers: ["receipt", "lap"],
     holds: ({ alive, state }) => alive.every((node) => state(node).phase === "new" || state(node).leader !== null),
@@ -346,14 +363,19 @@ const declared = (): Pick<Protocol<ExtendedRing>, "shapes" | "source" | "assumes
   costs,
 });
 
-/** Every lap begins with its caller in the list, and nobody suspects itself: another list is a liar's. */
+/**
+ * Whether the caller is in the lap's list. Every lap starts with its caller in the list, and no node suspects itself.
+ * Only a Byzantine node sends a list without its caller.
+ */
 const holdsCaller = ({ caller, list: members }: Lap): boolean => members.some(({ node }) => node === caller);
 
 type Place = { number: number; caller: NodeId };
 const isSame = (a: Place, b: Place): boolean => a.number === b.number && a.caller === b.caller;
 const isAbove = (a: Place, b: Place): boolean => a.number > b.number || (a.number === b.number && a.caller > b.caller);
 
-/** It was skipped though it ranks higher, as it had just come back; or who was elected has crashed since. */
+/**
+ * Whether the result is wrong: this node was skipped although it ranks higher, or this node suspects the elected node.
+ */
 function isWrong(state: State, { list: members }: Coordinator, ctx: Ctx): boolean {
   const leader = highestOf(members) as Ranked;
   const wasSkipped = members.every(({ node }) => node !== ctx.self);

@@ -6,7 +6,7 @@ import type { NodeId } from "../../../core/protocol.ts";
 import type { Simulation } from "../../../sim/simulation.ts";
 import { type Ring, ring } from "./ring.ts";
 
-/** Nodes that have been running idly; all know who has crashed. */
+/** Starts idle nodes that all know which nodes have crashed. */
 function stage(nodes: number, crashed: readonly NodeId[] = []): Simulation<Ring> {
   const { sim } = electionStage(ring(), { nodes, crashed });
   for (const node of sim.world.alive) for (const gone of crashed) sim.command(node, { type: "suspect", node: gone });
@@ -29,13 +29,13 @@ describe("ring, the book's: what it costs", () => {
     if (nodes > 1) expect(called(stage(nodes), 0, nodes - 1)).toBe(two?.messages(nodes));
   });
 
-  it("a node that has crashed is skipped, and costs nothing", () => {
+  it("a crashed node is skipped, at no cost", () => {
     expect(called(stage(8, [7]), 4)).toBe(2 * 7);
     expect(called(stage(8, [5, 7]), 4)).toBe(2 * 6);
   });
 });
 
-/** Each node calls once, whenever it likes. */
+/** Explores every run. Each node calls once, at any time. */
 const everyRun = (nodes: number, options: Partial<ExploreOptions<Ring>> = {}) =>
   everyElection(ring(), range(0, nodes - 1), options);
 
@@ -49,21 +49,21 @@ describe("ring, the book's: every run", () => {
     expect(everyRun(nodes, { network })).toMatchObject({ verdict: "holds", states });
   });
 
-  it("a crash that is told before anybody calls: the others elect", () => {
+  it("a crash that is reported before an election is called: the other nodes elect", () => {
     expect(called(stage(3, [2]), 0)).toBe(4);
   });
 
-  it("with a crash during an election: E2 is violated", () => {
+  it("E2 is violated by a crash during an election", () => {
     expect(shown(everyRun(3, { crashes: 1 }))).toEqual(["violated", "E2 liveness", 2]);
   });
 
-  it("with a lost message: E2 is violated", () => {
+  it("E2 is violated by a lost message", () => {
     expect(shown(everyRun(3, { losses: 1 }))).toEqual(["violated", "E2 liveness", 2]);
   });
 });
 
-describe("ring, the book's: what it refuses", () => {
-  it("a ring that does not have every node once", () => {
+describe("ring, the book's: invalid options", () => {
+  it("rejects a ring that does not list every node once", () => {
     expect(() => ring({ ring: [0, 1, 1] }).init(1, [0])).toThrow("expected ring.ring to be every node once");
   });
 });

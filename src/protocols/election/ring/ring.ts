@@ -1,13 +1,15 @@
 /**
- * Ring election with a list: the election message collects who is alive, the coordinator message tells who leads.
+ * Ring election with a list: the election message collects the alive nodes, and the coordinator message announces the
+ * leader.
  * Tanenbaum & van Steen, *Distributed Systems*, §6.5.1: the ring algorithm.
  *
- * Assumes   no crashes during an election, and each before it is told to everybody; reliable links; everybody has the same ring.
- * Safety    E1: at rest, a node that knows a leader knows the highest alive node.
- * Liveness  E2: every election ends, and then everybody alive knows a leader.
- * Cost      2N messages over N alive nodes and one caller; 2N more for each that calls at the same time.
+ * Assumes   no crashes during an election; earlier crashes are reported to all nodes; reliable links; all nodes agree
+ *           on the ring.
+ * Safety    E1: when idle, every node that has a leader follows the highest alive node.
+ * Liveness  E2: every election ends, and then every alive node has a leader.
+ * Cost      2N messages for N alive nodes and one caller; 2N more for each other node that calls at the same time.
  *
- * With receipts, numbered laps, ranks and resignation, as processes run it: `extended-ring.ts`.
+ * `extended-ring.ts` adds receipts, numbered laps, ranks and resignation. Real processes run that one.
  */
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { list, natural } from "../../../core/shape.ts";
@@ -15,16 +17,20 @@ import { exclude, include } from "../../node-set.ts";
 import { type OptionsOf, optionTable } from "../../options.ts";
 import { ringOption, ringOrder } from "../parts/ranks.ts";
 
-/** Who is alive, in the order of the ring; the first is its caller, where it is removed. */
+/**
+ * The nodes collected by a message on its way around the ring, in ring order. The first is the lap's caller, which
+ * removes the message.
+ */
 interface Lap {
   list: NodeId[];
 }
 
+/** Vocabulary of the ring election. */
 export type Ring = {
   state: {
     phase: "idle" | "calling" | "taking part";
     leader: NodeId | null;
-    /** Ascending. */
+    /** In ascending order. */
     suspected: NodeId[];
   };
   message: ({ type: "election" } & Lap) | ({ type: "coordinator" } & Lap);
@@ -35,16 +41,21 @@ export type Ring = {
 
 const ringOptions = optionTable("ring", { ring: ringOption });
 
+/** Options for `ring()`. */
 export type RingOptions = OptionsOf<typeof ringOptions>;
 
 type State = Ring["state"];
 type Ctx = Context<Ring>;
 
+/**
+ * Creates the textbook ring election.
+ * @throws UsageError if an option is unknown, or at `init` if the ring does not list every node once.
+ */
 export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
   const options = ringOptions.settle(given);
   const neighbour = ringOrder("ring.ring", options.ring);
 
-  /** The next one that is not suspected; the node itself, if it suspects all others. */
+  /** Returns the next clockwise node that is not suspected, or the node itself if it suspects all others. */
   function successor(state: State, { self, peers }: Ctx): NodeId {
     for (let steps = 1; steps <= peers.length; steps++) {
       const node = neighbour(self, peers, steps);
@@ -56,7 +67,7 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
   function call(state: State, ctx: Ctx): void {
     state.leader = null;
     const next = successor(state, ctx);
-    if (next === ctx.self) return follow(state, [ctx.self], ctx); // Alone on the ring.
+    if (next === ctx.self) return follow(state, [ctx.self], ctx); // This node is alone on the ring.
     state.phase = "calling";
     ctx.send(next, { type: "election", list: [ctx.self] });
   }
@@ -70,30 +81,30 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
   return {
     name: "ring",
     init(self, peers) {
-      neighbour(self, peers, 1); // Refuses a ring that is none.
+      neighbour(self, peers, 1); // Throws if the ring is invalid.
       return { phase: "idle", leader: null, suspected: [] };
     },
     receive: {
       election(state, _from, { list: members }, ctx) {
         if (members[0] === ctx.self) {
-          if (state.phase !== "calling") return; // A copy: its announcement is under way.
+          if (state.phase !== "calling") return; // A duplicate: its announcement has already been sent.
           follow(state, members, ctx);
           return ctx.send(successor(state, ctx), { type: "coordinator", list: members });
         }
-        if (members.includes(ctx.self)) return; // It has gone round without meeting its caller.
+        if (members.includes(ctx.self)) return; // The message has gone around the ring without meeting its caller.
         if (state.phase === "idle") state.phase = "taking part";
         state.leader = null;
         ctx.send(successor(state, ctx), { type: "election", list: [...members, ctx.self] });
       },
       coordinator(state, _from, { list: members }, ctx) {
-        if (members[0] === ctx.self || members.length === 0) return; // It has gone round.
-        if (state.phase !== "calling") follow(state, members, ctx); // A caller awaits its own lap.
+        if (members[0] === ctx.self || members.length === 0) return; // The message has gone around the ring.
+        if (state.phase !== "calling") follow(state, members, ctx); // A caller waits for its own lap.
         ctx.send(successor(state, ctx), { type: "coordinator", list: members });
       },
     },
     command: {
       call(state, _command, ctx) {
-        if (state.phase !== "calling") call(state, ctx); // Otherwise it does already.
+        if (state.phase !== "calling") call(state, ctx); // Otherwise this node is already calling an election.
       },
       suspect(state, { node }, ctx) {
         include(state.suspected, node);
@@ -106,11 +117,11 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
       command: { call: {}, suspect: { node: natural }, restore: { node: natural } },
     },
     source: "Tanenbaum & van Steen, Distributed Systems, §6.5.1",
-    assumes: ["no crashes during an election", "reliable links", "everybody has the same ring"],
+    assumes: ["no crashes during an election", "reliable links", "all nodes agree on the ring"],
     properties,
     costs: [
-      { when: "one calls", messages: (nodes) => (nodes === 1 ? 0 : 2 * nodes) },
-      { when: "two call at once", messages: (nodes) => 4 * nodes },
+      { when: "one election", messages: (nodes) => (nodes === 1 ? 0 : 2 * nodes) },
+      { when: "two concurrent elections", messages: (nodes) => 4 * nodes },
     ],
     view: ({ phase, leader }, self) => ({
       role: phase !== "idle" || leader === null ? phase : leader === self ? "leader" : "follower",
@@ -124,14 +135,14 @@ const isElecting = ({ phase }: State): boolean => phase !== "idle";
 const properties: Property<Ring>[] = [
   {
     name: "E1 safety",
-    claim: "at rest, a node that knows a leader knows the highest alive node",
+    claim: "when idle, every node that has a leader follows the highest alive node",
     when: "quiescent",
     holds: ({ alive, state }) =>
       alive.every((node) => state(node).leader === null || state(node).leader === alive.at(-1)),
   },
   {
     name: "E2 liveness",
-    claim: "at rest no election goes on, and everybody knows a leader unless nobody does",
+    claim: "when idle, no election is in progress, and either every node or no node has a leader",
     when: "quiescent",
     holds({ alive, state }) {
       const knowing = alive.filter((node) => state(node).leader !== null).length;

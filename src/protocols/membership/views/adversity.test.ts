@@ -18,11 +18,11 @@ import type { Simulation } from "../../../sim/simulation.ts";
 
 const phaseOf = (sim: Simulation<Group>, node: NodeId): string => sim.world.state(node).views.phase.is;
 
-/** Well below what a step of a round may take. */
+/** Well below the maximum duration of a step in a round. */
 const SOON_MS = 400;
 
-describe("views: a member that restarts before anybody has noticed, while a round counts on its promise", () => {
-  /** Only 2 has its last word; 4 has crashed. */
+describe("views: a member restarts before any node has noticed, while a round needs its promise", () => {
+  /** Node 2 multicasts a message that no other node receives. Then 4 crashes, and 0 starts a round. */
   function lastWord(): Simulation<Group> {
     const sim = undetected(5);
     for (const deaf of [0, 1, 3, 4]) sim.cut(2, deaf);
@@ -34,7 +34,7 @@ describe("views: a member that restarts before anybody has noticed, while a roun
     return sim;
   }
 
-  it("the others do not wait for what it held, nor are they left out for want of it", () => {
+  it("the others do not wait for its lost messages, and are not left out because of them", () => {
     const sim = lastWord();
     while (phaseOf(sim, 0) !== "filling") sim.run(sim.now + 1);
     sim.crash(2);
@@ -44,23 +44,23 @@ describe("views: a member that restarts before anybody has noticed, while a roun
     for (const node of [0, 1, 3]) expect(said(sim, node)).toEqual([]);
   });
 
-  it("nor where the round is still being prepared", () => {
+  it("the same, if the round is still being prepared", () => {
     const sim = lastWord();
     sim.cut(3, 0);
     while (sim.messages.byType.prepare !== 4) sim.run(sim.now + 1);
-    sim.run(sim.now + 10); // 1 and 2 have promised.
+    sim.run(sim.now + 10); // Nodes 1 and 2 have promised.
     expect(sim.world.state(0).views.phase).toMatchObject({ is: "preparing", promises: { 1: {}, 2: {} } });
     sim.crash(2);
     sim.start(2);
     sim.run(sim.now + 10);
     sim.mend(3, 0);
-    sim.command(0, restore(3)); // It is asked again.
+    sim.command(0, restore(3)); // The request is repeated.
     sim.run(sim.now + SOON_MS);
     expect(viewsOf(sim)).toEqual(["2: 0.1 1.1 2.2 3.1"]);
     for (const node of [0, 1, 3]) expect(said(sim, node)).toEqual([]);
   });
 
-  it("a promise that comes later than the news of the restart is of no account", () => {
+  it("ignores a promise that arrives after the restart is known", () => {
     const sim = lastWord();
     sim.cut(3, 0);
     sim.setLink(2, 0, { delay: 100, order: "none" });
@@ -77,7 +77,7 @@ describe("views: a member that restarts before anybody has noticed, while a roun
     for (const node of [0, 1, 3]) expect(said(sim, node)).toEqual([]);
   });
 
-  it("one that would not come back by itself does not stay in the view with its last life", () => {
+  it("a node that does not return by itself does not stay in the view with its last incarnation", () => {
     const sim = stage(3, { joins: false });
     for (const node of range(3)) sim.command(node, join);
     sim.run(1_000);
@@ -91,7 +91,7 @@ describe("views: a member that restarts before anybody has noticed, while a roun
 });
 
 describe("views: a message that gets lost", () => {
-  /** What 4 has said last only 3 has. */
+  /** Makes 4 crash, with its last message received only by 3. */
   function crashOf4(): Simulation<Group> {
     const sim = undetected(5);
     for (const deaf of [0, 1, 2]) sim.cut(4, deaf);
@@ -127,7 +127,7 @@ describe("views: a message that gets lost", () => {
         [2, 0],
       ],
     ],
-  ] as const)("%s: it is said again in the same round, and nobody is left out", (type, links) => {
+  ] as const)("%s: it is repeated in the same round, and no node is left out", (type, links) => {
     const at = sentAt(type);
     const sim = crashOf4();
     sim.run(at - 1);
@@ -142,7 +142,7 @@ describe("views: a message that gets lost", () => {
     expect((sim.messages.byType.prepare ?? 0) - prepared).toBe(repeated);
   });
 
-  it("to whoever is suspected nothing is said again", () => {
+  it("no message is repeated to a suspected node", () => {
     const sim = crashOf4();
     for (const node of [1, 2, 3]) sim.crash(node);
     for (const node of [1, 2]) sim.command(0, suspect(node));
@@ -153,11 +153,11 @@ describe("views: a message that gets lost", () => {
   });
 });
 
-describe("views: whoever leaves", () => {
+describe("views: a leaving node", () => {
   const saidBy = (sim: Simulation<Group>, node: NodeId): string[] =>
     sim.events(node).flatMap(({ type, body }) => (type === "views" ? [body.type] : []));
 
-  it("says so when it is out of the group, and last", () => {
+  it("reports it when it is out of the group, as its last event", () => {
     const sim = stage(3);
     sim.run(1_000);
     sim.command(2, leave);
@@ -165,7 +165,7 @@ describe("views: whoever leaves", () => {
     expect(saidBy(sim, 2)).toEqual(["installed", "flush", "ejected", "left"]);
   });
 
-  it("while a round is about to take it in is not in the view that comes of it", () => {
+  it("is not in the next view if it leaves while a round is about to admit it", () => {
     const sim = stage(3, { joins: false });
     for (const node of [0, 1]) sim.command(node, join);
     sim.run(1_000);
@@ -179,7 +179,7 @@ describe("views: whoever leaves", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("before a round has begun to take it in calls it off", () => {
+  it("cancels its admission if it leaves before a round has begun", () => {
     const sim = stage(3, { joins: false });
     for (const node of [0, 1]) sim.command(node, join);
     sim.run(1_000);
@@ -189,7 +189,7 @@ describe("views: whoever leaves", () => {
     for (const node of [0, 1]) expect(viewOf(sim, node)).toBe("1: 0.1 1.1");
   });
 
-  it("and is back before it has said so has not left", () => {
+  it("has not left if it is back before it has reported leaving", () => {
     const sim = stage(3, { joins: false });
     for (const node of [0, 1]) sim.command(node, join);
     sim.run(1_000);
@@ -200,7 +200,7 @@ describe("views: whoever leaves", () => {
   });
 });
 
-it("views: who is none of the nodes is neither missed nor told anything", () => {
+it("views: an unknown node is neither awaited nor sent any messages", () => {
   const sim = undetected(3);
   const before = sim.messages.total;
   for (const node of [0, 9]) {

@@ -20,14 +20,14 @@ import type { Simulation } from "../../../sim/simulation.ts";
 import { type ViewsOptions, views } from "./agreement.ts";
 
 describe("views", () => {
-  it("all who start come into the first view together", () => {
+  it("all nodes that start are in the first view together", () => {
     const sim = stage(5);
     sim.run(1_000);
     expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1 3.1 4.1"]);
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("a majority is enough for the first view, and those who start together later come in together", () => {
+  it("a majority is enough for the first view, and nodes that start later together join together", () => {
     const sim = stage(5, {}, 1, [0, 1, 2]);
     sim.run(2_000);
     expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1"]);
@@ -37,19 +37,19 @@ describe("views", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("less than a majority makes no view, and says so", () => {
+  it("less than a majority installs no view, and reports that", () => {
     const sim = stage(5, {}, 1, [0, 1]);
     sim.run(5_000);
     expect(viewsOf(sim)).toEqual(["0: "]);
     for (const node of [0, 1]) expect(said(sim, node)).toEqual(["stalled"]);
-    expect(sim.verdict().map(({ property }) => property)).toEqual(["the group is whoever would be in it"]);
+    expect(sim.verdict().map(({ property }) => property)).toEqual(["the group is the nodes that want to be in it"]);
     sim.start(2);
     sim.run(8_000);
     expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1"]);
     for (const node of [0, 1]) expect(said(sim, node)).toEqual(["stalled", "resumed"]);
   });
 
-  it("a crash is followed by a view without the crashed one; its restart by one with its next life", async () => {
+  it("a crash is followed by a view without the crashed node; its restart by one with its next incarnation", async () => {
     const sim = stage(3);
     sim.run(1_000);
     story.length = 0;
@@ -65,7 +65,7 @@ describe("views", () => {
     await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/crash-and-restart.txt");
   });
 
-  it("a restart quicker than any suspicion is noticed: it is another life", () => {
+  it("a restart that is faster than any suspicion is detected: it is a new incarnation", () => {
     const sim = stage(3);
     sim.run(1_000);
     sim.crash(1);
@@ -75,7 +75,7 @@ describe("views", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("whoever leaves goes with its last message in its last view, and comes back as somebody new", () => {
+  it("a leaving node's last message is in its last view, and it returns as a new member", () => {
     const sim = stage(3);
     sim.run(1_000);
     sim.cut(0, 1);
@@ -92,7 +92,7 @@ describe("views", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("coming and going as often as one likes ends in what was wanted last", () => {
+  it("any sequence of joins and leaves ends in the last requested state", () => {
     const sim = stage(4);
     for (let at = 1_000; at < 1_300; at += 7) {
       sim.run(at);
@@ -109,7 +109,7 @@ describe("views", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("a minority installs nothing and says that it is stalled; it is told of its ejection and comes back", () => {
+  it("a minority installs nothing and reports that it is stalled; it learns of its ejection and returns", () => {
     const sim = stage(5);
     sim.run(1_000);
     sim.partition([
@@ -129,7 +129,7 @@ describe("views", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("who still suspects the others when they can be heard of again does not leave them out", () => {
+  it("a node whose suspicions outlast a partition does not exclude the others", () => {
     const sim = stage(3);
     sim.run(1_000);
     for (const node of [0, 1]) sim.command(2, suspect(node));
@@ -141,7 +141,7 @@ describe("views", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("whoever is suspected for a moment leaves no wait behind, at the end of which nobody would be there", () => {
+  it("a short suspicion leaves no timer behind that would exclude nodes later", () => {
     const sim = undetected(3);
     sim.command(0, suspect(1));
     sim.command(0, restore(1));
@@ -155,7 +155,7 @@ describe("views", () => {
     expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1"]);
   });
 
-  it("where no part has a majority, all stand still until they meet again, and nobody is ejected", () => {
+  it("if no part has a majority, all block until they are connected again, and no node is ejected", () => {
     const sim = stage(4);
     sim.run(1_000);
     sim.partition([
@@ -172,7 +172,7 @@ describe("views", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("when all have crashed and come back the numbers go on, and nobody holds anything of the view before", () => {
+  it("when all have crashed and recovered the numbers continue, and no node has messages of the previous view", () => {
     const sim = stage(3);
     sim.run(1_000);
     sim.command(0, say);
@@ -184,7 +184,7 @@ describe("views", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("a coordinator that crashes when one has accepted: who goes on proposes the same view", () => {
+  it("a coordinator crashes after one node has accepted: the survivors propose the same view", () => {
     const sim = stage(5);
     sim.run(1_000);
     sim.crash(4);
@@ -199,16 +199,16 @@ describe("views", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("a member that does not get what it lacks in time is left out, and comes back", () => {
+  it("a member that does not obtain missing messages in time is left out, and returns", () => {
     const sim = undetected(5);
     for (const deaf of [0, 1, 2]) sim.cut(4, deaf);
-    sim.command(4, say); // Only 3 has it,
+    sim.command(4, say); // Only 3 has the message …
     sim.crash(4);
-    sim.cut(1, 3); // and 1 cannot ask for it.
+    sim.cut(1, 3); // … and 1 cannot request it.
     sim.command(0, suspect(4));
     sim.run(sim.now + 1_000);
     expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1 3.1 4.1"]);
-    const until = sim.now + 300; // A back-off of 100 to 200 ms, and a round.
+    const until = sim.now + 300; // This covers a back-off of 100 to 200 ms, and a round.
     while (sim.now < until && viewsOf(sim).some((view) => view.startsWith("1:"))) sim.run(sim.now + 1);
     expect(viewsOf(sim)).toEqual(["2: 0.1 2.1 3.1"]);
     expect(sim.world.state(0).store.went).toEqual({ 2: [0, 0, 0, 0, 1] });
@@ -217,7 +217,7 @@ describe("views", () => {
     expect(viewsOf(sim)).toEqual(["3: 0.1 1.2 2.1 3.1"]);
   });
 
-  it("nobody waits for more once all are there that are not suspected", () => {
+  it("does not wait once all unsuspected nodes are present", () => {
     const sim = stage(3);
     sim.run(50);
     expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1"]);
@@ -228,14 +228,14 @@ describe("views", () => {
     expect(viewsOf(without)).toEqual(["1: 0.1 1.1"]);
   });
 
-  it("a minority that stays one tries again and again, ever less often", () => {
+  it("a lasting minority keeps trying, less and less often", () => {
     const sim = stage(3);
     sim.run(1_000);
     for (const node of [1, 2]) sim.crash(node);
     sim.run(31_000);
     const prepared = sim.messages.byType.prepare ?? 0;
     sim.run(61_000);
-    // Two messages each; a wait and a vain round take at least as long as these two.
+    // Each round has two messages. A wait and a failed round together take at least this long.
     expect((sim.messages.byType.prepare ?? 0) - prepared).toBeLessThanOrEqual(2 * (30_000 / (2_000 + 1_000) + 1));
   });
 
@@ -245,15 +245,15 @@ describe("views", () => {
       { maxBackOffMs: 1 },
       "expected views.maxBackOffMs to be a number >= backOffMs, which is 50, got 1",
     ],
-  ])("refuses %s that makes no sense", (_name, options, sentence) => {
+  ])("rejects invalid %s", (_name, options, sentence) => {
     expect(() => views(options as Partial<ViewsOptions>)).toThrow(sentence);
   });
 });
 
-describe("views: what a change costs", () => {
+describe("views: the cost of a change", () => {
   const kinds = ["prepare", "promise", "propose", "accept", "decided", "fill", "filled", "refuse", "wish"];
 
-  /** So many messages of views as are sent from now on until all is quiet. */
+  /** Counts the view protocol's messages until the group is idle. */
   function costOf(sim: Simulation<Group>, change: () => void): number {
     const count = (): number => kinds.reduce((sum, kind) => sum + (sim.messages.byType[kind] ?? 0), 0);
     const before = count();
@@ -268,10 +268,10 @@ describe("views: what a change costs", () => {
     expect(all).toBe(5 * (nodes - 1));
     const sim = undetected(nodes);
     const last = nodes - 1;
-    // Whoever leaves or comes says so to everybody first.
+    // A node that leaves or joins first notifies all nodes.
     expect(costOf(sim, () => sim.command(last, leave))).toBe(all + nodes - 1);
     expect(costOf(sim, () => sim.command(last, join))).toBe(all + nodes - 1);
-    // The crashed one answers neither what is prepared nor what is proposed.
+    // The crashed node answers neither `prepare` nor `propose`.
     const crash = (): void => {
       sim.crash(last);
       for (const node of range(last)) sim.command(node, suspect(last));
@@ -294,8 +294,8 @@ describe("views: what a change costs", () => {
   });
 });
 
-describe("views: what they promise", () => {
-  it("agreement, nobody unasked, the cut: whatever crashes, restarts and is cut off; in the end all are in one view", {
+describe("views: guarantees", () => {
+  it("agreement, no unrequested members, the cut: under any crashes, restarts and partitions; eventually all are in one view", {
     tags: ["long"],
   }, () => {
     const act = fc.record({

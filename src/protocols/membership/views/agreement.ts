@@ -1,31 +1,35 @@
 /**
- * Views: the members of a group agree on one sequence of views, who is in the group from when on, and on what had been said
- * before each. Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987, for what a view is; each
- * view is decided by Paxos (Lamport, "Paxos Made Simple", 2001) among all nodes, so that there is one sequence, whatever
- * the failure detector believes.
+ * Views: the nodes of a group agree on one sequence of views, on the members of each view, and on the messages
+ * delivered before each view. Views are defined as in Birman & Joseph, "Exploiting Virtual Synchrony in Distributed
+ * Systems", SOSP 1987. All nodes decide each view by Paxos (Lamport, "Paxos Made Simple", 2001), so there is a single
+ * sequence even if the failure detector is wrong.
  *
- * Assumes   crash-recovery nodes with a journal. For liveness: a majority alive that can reach each other; in the end a
- *           round trip, with what it takes to fill, takes less than `roundMs`.
- * Safety    agreement: no two nodes know different views by one number; a node in a view has asked for it. A node that goes
- *           from a view to the next holds the whole cut of it, and has delivered nothing beyond.
- * Liveness  in the end all alive nodes that want to be in the group are in the same view, and nobody else is. A node that has
- *           been silenced for a change speaks again. A minority installs nothing and says that it is stalled.
- * Cost      5(N − 1) messages for a change in which all answer: prepare, promise, propose, accept and decided, N − 1 each;
- *           3(N − 1) for the first view if all are there, since it is proposed at once;
- *           2 more, fill and filled, for each member that lacks messages of the view before; N − 1 more, wish, where somebody
- *           asks to come or to go. One for each answer that is not there after half of `roundMs`.
+ * Assumes   crash-recovery nodes with a journal. For liveness: a connected majority is alive; eventually, a round trip,
+ *           including the time to obtain missing messages, takes less than `roundMs`.
+ * Safety    agreement: no two nodes have different views with the same number; every node in a view has asked to join.
+ *           A node that moves from one view to the next holds all messages in the cut, and has delivered none beyond
+ *           it.
+ * Liveness  eventually, all live nodes that want to be in the group are in the same view, and no other nodes are. A
+ *           node that has blocked for a change eventually resumes. A minority installs no view and reports that it is
+ *           stalled.
+ * Cost      5(N − 1) messages for a change if all nodes answer: N − 1 each of prepare, promise, propose, accept and
+ *           decided. 3(N − 1) for the first view if all nodes are present, because it is proposed at once. 2 more (fill
+ *           and filled) for each member that lacks messages from the previous view; N − 1 more (wish) if a node asks to
+ *           join or leave; 1 more for each answer that is missing after half of `roundMs`.
  *
- * A member is a node in one of its lives, so that a restart is noticed however quick it is. A round for view k + 1:
+ * A member is one incarnation of a node, so every restart is noticed, no matter how quick it is. A round for view k + 1
+ * works as follows:
  *
- *     prepare ──▶ a member of view k falls silent and counts what it holds (flush, flushed)
- *     promise ◀── … and says so. The cut: of each member of k, the most that one of them holds
- *     fill    ──▶ to those that lack some of it; they get it from those that hold it
- *     filled  ◀── nothing is proposed before every member to be holds the cut
+ *     prepare ──▶ a member of view k blocks and counts its messages (flush, flushed)
+ *     promise ◀── … and reports them. The cut: for each member of k, the highest count of any of them
+ *     fill    ──▶ to members that lack some of it; they obtain the rest from its holders
+ *     filled  ◀── nothing is proposed before every future member holds the cut
  *     propose ──▶ accept ◀── from a majority: decided
  *
- * So when a value is accepted, all its members hold its cut, also if another proposes it again later. After half of `roundMs` a
- * step is said once more to nodes that have not answered, so that one lost message costs nobody its membership. Who starts
- * again meanwhile is asked anew: what its last life promised, and held, is gone.
+ * So by the time a value is accepted, all its members hold its cut, even if another node later proposes the value
+ * again. After half of `roundMs`, the step's message is resent to nodes that have not answered, so that a single lost
+ * message does not exclude a node. A node that restarts in the meantime is asked again, because its previous
+ * incarnation's promises and messages are lost.
  */
 import type { NodeId, Protocol, World } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable, type Shape, struct } from "../../../core/shape.ts";
@@ -114,12 +118,12 @@ const declarations: Pick<Protocol<Views>, "shapes" | "source" | "assumes" | "pro
   source: "Birman & Joseph, SOSP 1987; Lamport, Paxos Made Simple, 2001",
   assumes: [
     "crash-recovery nodes with a journal",
-    "for liveness: a majority alive that can reach each other, in the end with round trips below roundMs",
+    "for liveness: a live, connected majority, with round trips eventually below roundMs",
   ],
   properties: [
     {
       name: "agreement on views",
-      claim: "no two nodes know different views by one number",
+      claim: "no two nodes have different views with the same number",
       when: "always",
       holds: ({ alive, state }) => {
         const known = new Map<number, string>();
@@ -132,8 +136,8 @@ const declarations: Pick<Protocol<Views>, "shapes" | "source" | "assumes" | "pro
       },
     },
     {
-      name: "nobody is in the group unasked",
-      claim: "no view has a life of a node that has not begun",
+      name: "no node is added without its request",
+      claim: "no view contains an incarnation of a node that has not started",
       when: "always",
       holds: ({ alive, state }) =>
         alive.every((node) =>
@@ -143,8 +147,8 @@ const declarations: Pick<Protocol<Views>, "shapes" | "source" | "assumes" | "pro
         ),
     },
     {
-      name: "the group is whoever would be in it",
-      claim: "in the end all alive nodes that want to be in the group are in the same view, and nobody else is",
+      name: "the group is the nodes that want to be in it",
+      claim: "eventually, all live nodes that want to be in the group, and no others, are in the same view",
       when: "eventually",
       holds: (world) => {
         const { alive, state } = world;
@@ -157,43 +161,50 @@ const declarations: Pick<Protocol<Views>, "shapes" | "source" | "assumes" | "pro
       },
     },
     {
-      name: "nobody stays silent",
-      claim: "a node that has been silenced for a change of the view comes to speak again, in the group or out of it",
+      name: "no node stays silent",
+      claim: "a node that stops sending for a view change eventually sends again, inside or outside the group",
       when: "leadsTo",
       given: ({ state }, node) => state(node).isBlocked,
       holds: ({ state }, node) => !state(node).isBlocked,
     },
   ],
-  costs: [{ when: "a change in which all answer and nobody lacks a message", messages: (nodes) => 5 * (nodes - 1) }],
+  costs: [
+    {
+      when: "one view change, if all members answer and no message is missing",
+      messages: (nodes) => 5 * (nodes - 1),
+    },
+  ],
   view: (state, self) => ({
     role: !isInside(state, self) ? "outside" : state.isBlocked ? "changing" : "inside",
     term: state.view.number,
   }),
 };
 
+/** Vocabulary and options of `views()`. */
 export type { Views, ViewsOptions } from "./vocabulary.ts";
 
+/** Creates the agreement on views. @throws UsageError if an option is unknown or out of range. */
 export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
   const options = viewsOptions.settle(given);
   const steps = rounds(options);
   const { consider, hasten, yieldTo, renew, begin, prepare, fallSilent, promise, notePromise } = steps;
   const { confirm, noteFilled, noteAccept, takeTooLong, doWithout } = steps;
 
-  /** Whether the sender is behind: then it is told the present view, and what it said is of no account. */
+  /** Returns whether the sender is behind. If so, sends it the current view. */
   function isBehind(state: State, from: NodeId, base: number, ctx: Ctx): boolean {
     if (base >= state.view.number) return false;
     ctx.send(from, { type: "decided", view: state.view });
     return true;
   }
 
-  /** Whether this node has promised to ignore the round. */
+  /** Returns whether this node has promised to ignore the round. If so, sends `refuse`. */
   function isRefused(state: State, from: NodeId, round: number, ctx: Ctx): boolean {
     if (round >= state.promised) return false;
     ctx.send(from, { type: "refuse", base: state.view.number, promised: state.promised });
     return true;
   }
 
-  /** Says what it would have, as long as the view does not give it that. */
+  /** Repeats this node's request to join or leave until a view grants it. */
   function insist(state: State, ctx: Ctx): void {
     if (!isGranted(state.view, ctx.self, state)) wish(state, ctx);
     hasten(state, ctx);
@@ -218,7 +229,7 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
     start(state, ctx) {
       beginLife(state, ctx);
       if (options.remindMs > 0) ctx.setTimer("remind", options.remindMs);
-      // An earlier life may be in a view that it has not journalled.
+      // An earlier incarnation of this node may be in a view that the node has not journaled.
       const isNew = state.incarnation === 1 && isGranted(state.view, ctx.self, state);
       if (!isNew) wish(state, ctx);
       consider(state, ctx);
@@ -228,7 +239,8 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
         if (isAbsurdRound(state, round, ctx) || isAbsurdView(state, view, ctx)) return;
         if (view.number > state.view.number) {
           adopt(state, view, ctx);
-          // The layers above go on in that view first; then the coordinator, hearing of this node, asks it again.
+          // First, the layers above continue in that view. Then this node's message makes the coordinator ask the node
+          // again.
           if (isInside(state, ctx.self)) return ctx.send(from, wishOf(state));
         }
         if (isBehind(state, from, view.number, ctx) || isRefused(state, from, round, ctx)) return;
@@ -244,7 +256,8 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
       refuse(state, _from, { base, promised }, ctx) {
         const { phase } = state;
         if (base !== state.view.number || phase.is === "idle" || phase.is === "due") return; // That round is over.
-        if (promised <= state.promised || isAbsurdRound(state, promised, ctx)) return; // Of an earlier attempt, or of none.
+        // The refusal belongs to an earlier attempt, or is invalid.
+        if (promised <= state.promised || isAbsurdRound(state, promised, ctx)) return;
         state.promised = promised;
         keep(state, ctx);
         state.attempts += 1;
@@ -260,7 +273,8 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
       propose(state, from, { round, view }, ctx) {
         if (isAbsurdRound(state, round, ctx) || isAbsurdView(state, view, ctx)) return;
         if (isBehind(state, from, view.number - 1, ctx) || isRefused(state, from, round, ctx)) return;
-        if (view.number - 1 > state.view.number) return; // It has missed a view, and is told of it by a reminder.
+        // This node has missed a view, which it will receive in a reminder.
+        if (view.number - 1 > state.view.number) return;
         accept(state, round, view, ctx);
         yieldTo(state, ctx);
         ctx.send(from, { type: "accept", base: state.view.number, round });
@@ -275,13 +289,13 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
         consider(state, ctx);
       },
       wish(state, from, { base, incarnation, wants }, ctx) {
-        isBehind(state, from, base, ctx); // What it would have is known all the same.
+        isBehind(state, from, base, ctx); // The request counts even if the sender is behind.
         state.wishes[from] = { base, incarnation, wants };
         renew(state, from, incarnation, ctx);
         begin(state, ctx);
         const isComplete = isEmpty(state.view) && isEverybodyHeard(state, ctx);
         if (from < ctx.self || isComplete)
-          hasten(state, ctx); // It goes first, or nobody is waited for any more.
+          hasten(state, ctx); // This node goes first, or all nodes have been heard.
         else consider(state, ctx);
       },
     },
@@ -301,7 +315,7 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
     },
     command: {
       suspect(state, { node }, ctx) {
-        if (!ctx.peers.includes(node)) return; // Not one of the nodes.
+        if (!ctx.peers.includes(node)) return; // The node is not a member.
         include(state.suspected, node);
         if (!trusts(state, ctx)) stall(state, ctx);
         doWithout(state, node, ctx);
@@ -310,7 +324,7 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
       restore(state, { node }, ctx) {
         if (!ctx.peers.includes(node)) return;
         exclude(state.suspected, node);
-        // It may have been left out without hearing of it.
+        // The node may have been left out without noticing.
         if (isInside(state, ctx.self)) ctx.send(node, { type: "decided", view: state.view });
         state.attempts = 0;
         if (trusts(state, ctx) && !isChangeDue(state, ctx.self)) resume(state, ctx);
@@ -326,7 +340,7 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
         const wasToCome = state.wants && !isInside(state, ctx.self);
         state.wants = false;
         if (wasToCome) {
-          beginLife(state, ctx); // A round may be about to take the last one in.
+          beginLife(state, ctx); // A round may be about to admit the current incarnation.
           wish(state, ctx);
         }
         if (!isInside(state, ctx.self)) sayLeft(ctx);

@@ -7,7 +7,7 @@ import { changedContext } from "../../contexts.ts";
 import type { Views } from "./agreement.ts";
 import { FIRST_ROUND } from "./vocabulary.ts";
 
-/** As if all had been in view 1 for long. */
+/** Returns the protocol with all nodes in view 1 at the start. */
 function settled(nodes: readonly NodeId[], agreement = plain): Protocol<Group> {
   const whole = group(agreement);
   const members = nodes.map((node) => ({ node, incarnation: 1 }));
@@ -34,12 +34,12 @@ const exploring = (nodes: readonly NodeId[], more: Partial<ExploreOptions<Group>
     "installed",
   );
 
-/** 0 and 2 suspect each other. */
+/** Returns the commands that make nodes 0 and 2 suspect each other. */
 const disputed = (node: NodeId): CommandOf<Group>[] => (node === 1 ? [] : [suspect(2 - node)]);
 
 const allStay: Property<Group> = {
   name: "all stay",
-  claim: "whoever has not crashed is in every view",
+  claim: "every alive node is in every view",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -49,7 +49,7 @@ const allStay: Property<Group> = {
 };
 
 describe("views: every run", () => {
-  it("with one crash, and timers above all delays: one sequence of views, and nobody stays silent", () => {
+  it("with one crash, and timers above all delays: one sequence of views, and no node stays blocked", () => {
     expect(exploring([0, 1, 2], { crashes: 1, timers: "quiet" })).toMatchObject({ verdict: "holds", states: 49 });
   });
 
@@ -57,29 +57,29 @@ describe("views: every run", () => {
     ["one crash, five time-outs", { crashes: 1, maxTimeouts: 5 }, 19_984],
     ["one crash and recovery, one time-out", { crashes: 1, recoveries: 1, maxTimeouts: 1 }, 9_529],
     ["two that suspect each other, two time-outs", { asks: disputed, maxTimeouts: 2 }, 24_664],
-  ] as const)("with timers that may run out at any time, %s: no violation within", (_what, more, states) => {
+  ] as const)("with timers that may expire at any time, %s: no violation within the bounds", (_what, more, states) => {
     const found = exploring([0, 1, 2], { ...more, ...safety });
     expect(found).toMatchObject({ verdict: "unknown", property: null, states });
   });
 
-  it("with timers that may run out at any time, one crash, six time-outs: likewise", { tags: ["long"] }, () => {
+  it("with timers that may expire at any time, one crash, six timeouts: the same", { tags: ["long"] }, () => {
     const found = exploring([0, 1, 2], { crashes: 1, maxTimeouts: 6, ...safety });
     expect(found).toMatchObject({ verdict: "unknown", property: null, states: 57_061 });
   });
 
-  it("with one crash and one lost message, and timers above all delays: likewise", () => {
+  it("with one crash and one lost message, and timers above all delays: the same", () => {
     const found = exploring([0, 1, 2], { crashes: 1, losses: 1, timers: "quiet" });
     expect(found).toMatchObject({ verdict: "holds", states: 265 });
   });
 
-  it("among five with one crash one lost message costs nobody its membership; two may", () => {
+  it("with five nodes and one crash, one lost message excludes no node; two may", () => {
     const losing = (losses: number) =>
       exploring([0, 1, 2, 3, 4], { crashes: 1, losses, timers: "quiet", properties: [allStay] });
     expect(losing(1)).toMatchObject({ verdict: "holds", states: 19_941 });
     expect(losing(2).property).toBe(allStay);
   });
 
-  it("without its journal a node accepts another view by the same number", { tags: ["long"] }, () => {
+  it("without its journal a node accepts another view with the same number", { tags: ["long"] }, () => {
     const found = exploring([0, 1, 2], {
       ...safety,
       asks: disputed,
@@ -93,19 +93,19 @@ describe("views: every run", () => {
     expect(found.path.map(({ move }) => told(move))).toEqual([
       "0 command",
       "0 timeout",
-      "1 receives prepare of 0",
-      "0 receives promise of 1",
-      "1 receives propose of 0",
-      "0 receives accept of 1",
+      "1 receives prepare from 0",
+      "0 receives promise from 1",
+      "1 receives propose from 0",
+      "0 receives accept from 1",
       "1 crash",
       "1 start",
       "2 command",
-      "2 receives wish of 1",
+      "2 receives wish from 1",
       "2 timeout",
-      "1 receives prepare of 2",
-      "2 receives promise of 1",
-      "1 receives propose of 2",
-      "2 receives accept of 1",
+      "1 receives prepare from 2",
+      "2 receives promise from 1",
+      "1 receives propose from 2",
+      "2 receives accept from 1",
     ]);
     const members = found.path.at(-1)?.states.map((state) => state?.views.view.members.map(({ node }) => node));
     expect(members).toEqual([
@@ -116,22 +116,22 @@ describe("views: every run", () => {
   });
 });
 
-describe("views: what has been promised outlives a crash", () => {
+describe("views: promises survive a crash", () => {
   const unkept = (ctx: Context<Views>): Context<Views> => changedContext(ctx, { compact: () => {} });
   const { prepare } = plain.receive;
   const { change } = plain.timeout;
-  /** What it promises others is not in its journal. */
+  /** A faulty protocol: promises to other nodes are not in the journal. */
   const forgetful: Protocol<Views> = {
     ...plain,
     receive: { ...plain.receive, prepare: (state, from, said, ctx) => prepare(state, from, said, unkept(ctx)) },
   };
-  /** The rounds that it calls are not in its journal. */
+  /** A faulty protocol: rounds that the node calls are not in the journal. */
   const heedless: Protocol<Views> = {
     ...plain,
     timeout: { ...plain.timeout, change: (state, ctx) => change(state, unkept(ctx)) },
   };
 
-  /** Whoever suspects another calls a round at once. */
+  /** Makes a node that suspects a peer call a round at once. */
   function hasty(agreement: Protocol<Views>): Protocol<Views> {
     const { command, timeout } = agreement;
     return {
@@ -158,55 +158,55 @@ describe("views: what has been promised outlives a crash", () => {
     recoveries: 1,
   });
 
-  it("two call rounds, one crashes and recovers: no violation within six messages on their way", {
+  it("two nodes call rounds, one crashes and recovers: no violation with up to six messages in flight", {
     tags: ["long"],
   }, () => {
     const found = explore<Group>({ ...calling(plain), maxInFlight: 6 });
     expect(found).toMatchObject({ verdict: "unknown", property: null, states: 252_619 });
   });
 
-  it("whoever forgets what it has promised others accepts an earlier round: two views by one number", () => {
+  it("a node that forgets its promises accepts an earlier round: two views with one number", () => {
     const found = explore<Group>(calling(forgetful));
     expect(found.property?.name).toBe("agreement on views");
     expect(found.path.map(({ move }) => told(move))).toEqual([
       "0 command",
-      "1 receives prepare of 0",
+      "1 receives prepare from 0",
       "2 command",
-      "1 receives prepare of 2",
+      "1 receives prepare from 2",
       "1 crash",
       "1 start",
-      "0 receives promise of 1",
-      "0 receives wish of 1",
-      "1 receives propose of 0",
-      "0 receives accept of 1",
-      "2 receives promise of 1",
-      "1 receives propose of 2",
-      "2 receives wish of 1",
-      "2 receives accept of 1",
+      "0 receives promise from 1",
+      "0 receives wish from 1",
+      "1 receives propose from 0",
+      "0 receives accept from 1",
+      "2 receives promise from 1",
+      "1 receives propose from 2",
+      "2 receives wish from 1",
+      "2 receives accept from 1",
     ]);
   });
 
-  /** Found by exploration of the heedless: the accept of what 0 proposed before the crash counts for what it proposes now. */
+  /** Found by exploring `heedless`: an acceptance of 0's proposal from before the crash counts for its new proposal. */
   const reused = [
     "0 command",
-    "1 receives prepare of 0",
-    "0 receives promise of 1, and crashes before its second send",
+    "1 receives prepare from 0",
+    "0 receives promise from 1, and crashes before its second send",
     "0 start",
     "0 command",
-    "1 receives propose of 0",
-    "2 receives prepare of 0",
-    "0 receives promise of 2",
-    "0 receives accept of 1",
+    "1 receives propose from 0",
+    "2 receives prepare from 0",
+    "0 receives promise from 2",
+    "0 receives accept from 1",
     "2 command",
-    "1 receives prepare of 2",
-    "2 receives promise of 1",
-    "1 receives propose of 2",
-    "2 receives accept of 1",
+    "1 receives prepare from 2",
+    "2 receives promise from 1",
+    "1 receives propose from 2",
+    "2 receives accept from 1",
   ];
 
   it.each([
-    ["whoever remembers the rounds that it has called calls another", plain, [1, 1, 2], true],
-    ["whoever forgets them calls one twice: two views by one number", heedless, [2, 1, 2], false],
+    ["a node that remembers the rounds that it has called calls another", plain, [1, 1, 2], true],
+    ["a node that forgets them calls one twice: two views with one number", heedless, [2, 1, 2], false],
   ] as const)("a crash in the middle of a proposal: %s", (_what, agreement, numbers, agrees) => {
     const asks = (node: NodeId): CommandOf<Group>[] => [[suspect(2), suspect(1)], [], [suspect(0)]][node] ?? [];
     const states = follow({ ...calling(agreement), asks, withinStep: true }, reused);
@@ -227,28 +227,28 @@ const beginning = (more: Partial<ExploreOptions<Group>>): ExploreOptions<Group> 
   ...more,
 });
 
-describe("views: every run of a group that begins, the first view of which needs no promises", () => {
+describe("views: every run of a new group, whose first view needs no promises", () => {
   it.each([
     ["nothing happens", {}, 247],
     ["one crashes", { crashes: 1 }, 1_609],
-  ] as const)("%s, timers above all delays: all that are left are in one view", (_what, more, states) => {
+  ] as const)("%s, timers above all delays: all remaining nodes are in one view", (_what, more, states) => {
     expect(reaching(explore(beginning(more)), "installed")).toMatchObject({ verdict: "holds", states });
   });
 
-  it("one crashes within a step and recovers, and no timer runs out: one sequence of views", () => {
+  it("one crashes within a step and recovers, and no timer expires: one sequence of views", () => {
     const within = { ...safety, crashes: 1, recoveries: 1, withinStep: true, timers: "never" } as const;
     const found = reaching(explore(beginning(within)), "installed");
     expect(found).toMatchObject({ verdict: "holds", states: 17_605 });
   });
 
-  it("one timer runs out at any time, so that two nodes propose a first view: no violation within", () => {
+  it("one timer expires at any time, so that two nodes propose a first view: no violation within the bounds", () => {
     const found = reaching(explore(beginning({ ...safety, timers: "free", maxTimeouts: 1 })), "installed");
     expect(found).toMatchObject({ verdict: "unknown", property: null, states: 24_823 });
   });
 });
 
-describe("views: the lowest node crashes after it has proposed the first view, and comes back", () => {
-  /** It takes its restart for its first start. */
+describe("views: the lowest node crashes after it has proposed the first view, and recovers", () => {
+  /** A faulty protocol: a node mistakes its restart for its first start. */
   const careless: typeof plain = {
     ...plain,
     replay: {
@@ -264,31 +264,31 @@ describe("views: the lowest node crashes after it has proposed the first view, a
     "0 start",
     "1 start",
     "2 start",
-    "0 receives wish of 1",
-    "0 receives wish of 2, and crashes before its second send",
+    "0 receives wish from 1",
+    "0 receives wish from 2, and crashes before its second send",
     "0 start",
     "1 command",
-    "1 receives wish of 0",
-    "1 receives propose of 0",
+    "1 receives wish from 0",
+    "1 receives propose from 0",
     "2 command",
-    "0 receives wish of 1",
-    "0 receives wish of 2",
-    "0 receives accept of 1",
-    "1 receives wish of 2",
-    "1 receives wish of 2",
+    "0 receives wish from 1",
+    "0 receives wish from 2",
+    "0 receives accept from 1",
+    "1 receives wish from 2",
+    "1 receives wish from 2",
     "1 command",
     "1 timeout",
-    "2 receives wish of 1",
-    "2 receives wish of 1",
-    "2 receives prepare of 1",
-    "1 receives promise of 2",
-    "2 receives propose of 1",
-    "1 receives accept of 2",
+    "2 receives wish from 1",
+    "2 receives wish from 1",
+    "2 receives prepare from 1",
+    "1 receives promise from 2",
+    "2 receives propose from 1",
+    "1 receives accept from 2",
   ];
 
   it.each([
     ["its journal says that it may have used the first round", plain, [0, 1, 0], true],
-    ["or else it proposes another: two views by one number", careless, [1, 1, 0], false],
+    ["or else it proposes another: two views with one number", careless, [1, 1, 0], false],
   ] as const)("%s", (_what, agreement, numbers, agrees) => {
     const options = beginning({
       protocol: group(agreement),

@@ -1,4 +1,4 @@
-/** How a node of views prepares, fills and proposes the next view. */
+/** Rounds: how a node prepares and proposes the next view, and gets its members the messages that they lack. */
 import { entriesIn, type PerNode } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
@@ -23,11 +23,12 @@ import {
   whoseRound,
 } from "./vocabulary.ts";
 
-// What a node of views remembers, takes over and says when a view is decided.
+// Journal records, decided views, and notifications about views.
 
 /**
- * After a restart the lowest node could not tell whether it has used the first round. So its journal says from the beginning that
- * it has promised a later one, and only a node that has not been started before can use the first.
+ * Journals the state. After a restart, the lowest node does not know whether it has used the first round. Its journal
+ * therefore contains a promise for a later round from the start, and only a node that has never been started before can
+ * use the first round.
  */
 export function keep({ incarnation, promised, accepted, view }: State, ctx: Ctx): void {
   const isLowest = ctx.peers.every((peer) => peer > ctx.self);
@@ -35,20 +36,25 @@ export function keep({ incarnation, promised, accepted, view }: State, ctx: Ctx)
   ctx.compact([{ type: "register", incarnation, promised: Math.max(promised, later), accepted, view }]);
 }
 
-/** Phase 2b of Paxos, up to the answer. */
+/** Accepts a view: phase 2b of Paxos, without the answer. */
 export function accept(state: State, round: number, view: GroupView, ctx: Ctx): void {
   state.promised = round;
   state.accepted = { round, view };
   keep(state, ctx);
 }
 
-/** From now on the node is another member, if it comes to be one: what was meant for its last life does not concern it. */
+/**
+ * Begins a new incarnation. If the node joins from now on, it is a different member. Messages for its previous
+ * incarnation no longer apply.
+ */
 export function beginLife(state: State, ctx: Ctx): void {
   state.incarnation += 1;
   keep(state, ctx);
 }
 
-/** One by one: where `broadcast` is a datagram it may get lost, and a round would wait for it in vain. */
+/**
+ * Sends to each peer separately. A `broadcast` may be a single datagram; if it were lost, a round would wait in vain.
+ */
 export function tellAll(message: Views["message"], ctx: Ctx): void {
   for (const peer of ctx.peers) ctx.send(peer, message);
 }
@@ -58,7 +64,7 @@ export const wishOf = ({ incarnation, wants, view }: State) =>
 
 export const wish = (state: State, ctx: Ctx): void => tellAll(wishOf(state), ctx);
 
-/** The view is decided, and so is every one before it. */
+/** Adopts a decided view. All earlier views have been decided too. */
 export function adopt(state: State, view: GroupView, ctx: Ctx): void {
   const wasInside = isInside(state, ctx.self);
   const before = state.view.number;
@@ -68,12 +74,13 @@ export function adopt(state: State, view: GroupView, ctx: Ctx): void {
   state.phase = { is: "idle" };
   state.late = [];
   state.attempts = 0;
-  // A node that is still not content says so again.
+  // A node whose request has still not been granted repeats it.
   state.wishes = Object.fromEntries(Object.entries(state.wishes).filter(([, { base }]) => base >= view.number));
   ctx.cancelTimer("change");
   resume(state, ctx);
   if (isInside(state, ctx.self)) {
-    // Not journalled before the node promises something for the next view: those that have accepted this one remember it.
+    // The view is journaled before the node makes a promise for the next one. Until then, the acceptors of this view
+    // remember it.
     const cut = wasInside && view.number === before + 1 ? view.cut : [];
     ctx.emit({ type: "installed", view: view.number, members: nodesOf(view), cut });
   } else if (wasInside) {
@@ -84,48 +91,53 @@ export function adopt(state: State, view: GroupView, ctx: Ctx): void {
   if (!isGranted(view, ctx.self, state)) wish(state, ctx);
 }
 
-/** A step later, so that `ejected` has gone through all the layers above before. */
+/** Emits `left` one step later, after `ejected` has passed through all layers above. */
 export function sayLeft(ctx: Ctx): void {
   ctx.setTimer("left", 0);
 }
 
+/** Emits `stalled`, unless it has already been emitted. */
 export function stall(state: State, ctx: Ctx): void {
   if (state.isStalled) return;
   state.isStalled = true;
   ctx.emit({ type: "stalled" });
 }
 
+/** Emits `resumed` after `stalled`. */
 export function resume(state: State, ctx: Ctx): void {
   if (!state.isStalled) return;
   state.isStalled = false;
   ctx.emit({ type: "resumed" });
 }
 
-/** One that this node has called. */
+/** The phase of a round that this node has started. */
 type Round = Extract<State["phase"], { round: number }>;
 
-/** Waits grow to this power of two at most. */
+/** The maximum number of times that a wait is doubled. */
 const MOST_DOUBLINGS = 10;
 
 const everybody = (ctx: Ctx): NodeId[] => [...ctx.peers, ctx.self].sort((a, b) => a - b);
 const quorum = (ctx: Ctx): number => majority(ctx.peers.length + 1);
 
-/** Whether those that are not suspected are a majority. */
+/** Whether the unsuspected nodes form a majority. */
 export const trusts = ({ suspected }: State, ctx: Ctx): boolean =>
   ctx.peers.length + 1 - suspected.length >= quorum(ctx);
 const hasQuorum = (promises: object, ctx: Ctx): boolean => Object.keys(promises).length >= quorum(ctx);
 
-/** The nodes that do not get what they lack; where that is this node alone, those that should have given it. */
+/**
+ * Returns the other nodes that cannot obtain missing messages. If there are none, returns the holders that should have
+ * sent the messages to this node.
+ */
 function blamed({ awaited, holders }: { awaited: NodeId[]; holders: NodeId[] }, ctx: Ctx): NodeId[] {
   const others = (nodes: NodeId[]): NodeId[] => nodes.filter((node) => node !== ctx.self);
   return others(awaited).length > 0 ? others(awaited) : [...new Set(others(holders))].sort((a, b) => a - b);
 }
 
-/** Whether others wait for the node to fill up, or to give them what they lack. */
+/** Whether other nodes are waiting for the node to obtain or to provide messages. */
 const countsOn = ({ awaited, holders }: { awaited: NodeId[]; holders: NodeId[] }, node: NodeId): boolean =>
   awaited.includes(node) || holders.includes(node);
 
-/** What the present step of a round asks of others, and who has answered. */
+/** Returns the message for the round's current step, and a function that checks whether a node has answered it. */
 function question({ view }: State, phase: Round): { message: Views["message"]; isAnswered: (node: NodeId) => boolean } {
   const { round } = phase;
   switch (phase.is) {
@@ -145,19 +157,26 @@ function question({ view }: State, phase: Round): { message: Views["message"]; i
   }
 }
 
-/** How often in a row a node waits for what it suspects and what answers all the same to become one. */
+/**
+ * After this many failed rounds in a row, a node ignores answers from suspected nodes when it decides whether it is in
+ * doubt.
+ */
 const MOST_DOUBTS = 4;
 
 /**
- * Who answers although it is suspected has crashed since, or will be restored soon, as when a partition heals: the
- * next round will tell. Otherwise the few that come back would leave out the many.
+ * Whether the unsuspected nodes do not form a majority, or a suspected node has answered. A suspected node that has
+ * answered has either crashed since, or will soon be restored, for example when a partition heals. The next round will
+ * show which. Without this check, a returning minority would exclude the majority.
  */
 function isInDoubt(state: State, promises: object, ctx: Ctx): boolean {
   const answers = (node: NodeId): boolean => Object.hasOwn(promises, node);
   return !trusts(state, ctx) || (state.attempts < MOST_DOUBTS && state.suspected.some(answers));
 }
 
-/** A node has turned up while a round is being prepared: it is waited for, so it is asked. */
+/**
+ * Sends `prepare` to a node that has appeared while this node is preparing a round. The round waits for the node's
+ * answer.
+ */
 export function invite(state: State, node: NodeId, ctx: Ctx): void {
   const { phase } = state;
   if (phase.is !== "preparing") return;
@@ -172,16 +191,17 @@ function rest(state: State, ctx: Ctx): void {
   if (trusts(state, ctx)) resume(state, ctx);
 }
 
+/** Creates the functions that run a round's steps. */
 export function rounds(options: ViewsOptions) {
   const { gatherMs, firstGatherMs, roundMs, backOffMs, maxBackOffMs } = options;
 
-  /** Sees to it that a change that is due comes about: the lowest node goes first, the others give it time. */
+  /** Ensures that a pending change happens. The lowest node goes first, and the others give it time. */
   function consider(state: State, ctx: Ctx): void {
     if (state.phase.is === "idle" && isChangeDue(state, ctx.self)) wait(state, ctx);
     else if (state.phase.is === "due" && !isChangeDue(state, ctx.self)) rest(state, ctx);
   }
 
-  /** Something has happened that may make this node the one that goes first. */
+  /** Runs after an event that may make this node the one that goes first. */
   function hasten(state: State, ctx: Ctx): void {
     if (state.phase.is === "due" && isChangeDue(state, ctx.self)) state.phase = { is: "idle" };
     consider(state, ctx);
@@ -198,13 +218,16 @@ export function rounds(options: ViewsOptions) {
     ctx.setTimer("change", [turn * roundMs + atLeast, turn * roundMs + atMost]);
   }
 
-  /** Somebody else's round goes on: this node's own is over, and it gives that one time. */
+  /** Ends this node's own round because another node's round is in progress, and gives that round time. */
   function yieldTo(state: State, ctx: Ctx): void {
     state.phase = { is: "due" };
     ctx.setTimer("change", [2 * roundMs, 3 * roundMs]);
   }
 
-  /** A node has turned up, maybe with another life: what an earlier one has promised is gone with it, and what it held. */
+  /**
+   * Handles a node that has appeared, possibly in a new incarnation. An earlier incarnation's promises and messages are
+   * lost.
+   */
   function renew(state: State, node: NodeId, incarnation: number, ctx: Ctx): void {
     const { phase, view } = state;
     const isOfAnEarlier = (life: { incarnation: number } | undefined) =>
@@ -221,14 +244,17 @@ export function rounds(options: ViewsOptions) {
     consider(state, ctx);
   }
 
-  /** The next step of this node's round begins. Gives what it asks of others. */
+  /** Starts the next step of this node's round. Returns the step's message to the other nodes. */
   function step(state: State, phase: Round, ctx: Ctx): Views["message"] {
     state.phase = phase;
     ctx.setTimer("change", roundMs / 2);
     return question(state, phase).message;
   }
 
-  /** Phase 1a. The node is an acceptor too: it promises first, so that its journal keeps the round from being used again. */
+  /**
+   * Starts phase 1a. The node is also an acceptor. It promises first, so that its journal prevents it from reusing the
+   * round.
+   */
   function prepare(state: State, ctx: Ctx): void {
     const everyone = everybody(ctx);
     const round = nextRound(state.promised, everyone.indexOf(ctx.self), everyone.length);
@@ -239,13 +265,13 @@ export function rounds(options: ViewsOptions) {
     fallSilent(state, ctx);
   }
 
-  /** Without phase 1. */
+  /** Proposes the first view without phase 1, if this node may do so. */
   function begin(state: State, ctx: Ctx): void {
     const view = firstView(state, ctx);
     if (view !== null) propose(state, FIRST_ROUND, view, ctx);
   }
 
-  /** Phase 1b, once it is known what this node holds of the present view. */
+  /** Performs phase 1b. A member first blocks, then promises once it has counted its messages in the current view. */
   function fallSilent(state: State, ctx: Ctx): void {
     if (!isInside(state, ctx.self)) return promise(state, null, ctx);
     state.isBlocked = true;
@@ -262,14 +288,18 @@ export function rounds(options: ViewsOptions) {
 
   function notePromise(state: State, from: NodeId, round: number, promised: Promised, ctx: Ctx): void {
     const { phase } = state;
-    if (phase.is !== "preparing" || phase.round !== round) return; // Of an earlier attempt, or one too many.
-    if (promised.incarnation < (state.wishes[from]?.incarnation ?? 0)) return; // Of an earlier life.
+    // The promise is for an earlier attempt, or is no longer needed.
+    if (phase.is !== "preparing" || phase.round !== round) return;
+    if (promised.incarnation < (state.wishes[from]?.incarnation ?? 0)) return; // A promise from an earlier incarnation.
     phase.promises[from] = promised;
     if (hasQuorum(phase.promises, ctx)) resume(state, ctx);
     concludeIfAnswered(state, ctx);
   }
 
-  /** A node that is known to be there is waited for, unless it was late before. */
+  /**
+   * Concludes phase 1 once all answers have arrived. The round waits for all nodes that are known to be present, except
+   * nodes that were late in an earlier round.
+   */
   function concludeIfAnswered(state: State, ctx: Ctx): void {
     const { phase, late } = state;
     if (phase.is !== "preparing" || !hasQuorum(phase.promises, ctx)) return;
@@ -277,7 +307,7 @@ export function rounds(options: ViewsOptions) {
     if (!present(state, ctx.self).some(isAwaited)) conclude(state, ctx);
   }
 
-  /** Phase 2a: a value that has been accepted is proposed again; its members hold what it takes already. */
+  /** Starts phase 2a. If a value has been accepted, it is proposed again; its members already hold its cut. */
   function conclude(state: State, ctx: Ctx): void {
     const { phase } = state;
     if (phase.is !== "preparing") return;
@@ -294,7 +324,7 @@ export function rounds(options: ViewsOptions) {
       else ctx.send(node, message);
   }
 
-  /** This node lacks nothing of the cut any more. */
+  /** Confirms that this node holds the whole cut. */
   function confirm(state: State, round: number, ctx: Ctx): void {
     const coordinator = whoseRound(round, everybody(ctx));
     if (coordinator === ctx.self) noteFilled(state, ctx.self, round, ctx);
@@ -303,7 +333,7 @@ export function rounds(options: ViewsOptions) {
 
   function noteFilled(state: State, from: NodeId, round: number, ctx: Ctx): void {
     const { phase } = state;
-    if (phase.is !== "filling" || phase.round !== round) return; // Of an earlier attempt.
+    if (phase.is !== "filling" || phase.round !== round) return; // The message belongs to an earlier attempt.
     exclude(phase.awaited, from);
     if (phase.awaited.length === 0) propose(state, round, phase.view, ctx);
   }
@@ -316,7 +346,8 @@ export function rounds(options: ViewsOptions) {
 
   function noteAccept(state: State, from: NodeId, round: number, ctx: Ctx): void {
     const { phase } = state;
-    if (phase.is !== "proposing" || phase.round !== round) return; // Of an earlier attempt, or one too many.
+    // The acceptance is for an earlier attempt, or is no longer needed.
+    if (phase.is !== "proposing" || phase.round !== round) return;
     include(phase.acceptors, from);
     if (phase.acceptors.length < quorum(ctx)) return;
     tellAll({ type: "decided", view: phase.view }, ctx);
@@ -324,7 +355,10 @@ export function rounds(options: ViewsOptions) {
     consider(state, ctx);
   }
 
-  /** Half of the time for a step of this node's round has gone by: what got lost is said once more. Or all of it. */
+  /**
+   * Runs when half of the time for a step in this node's round is over, and resends messages. At the end of that time,
+   * gives up.
+   */
   function takeTooLong(state: State, ctx: Ctx): void {
     const { phase, suspected } = state;
     if (phase.is === "idle" || phase.is === "due" || phase.isRepeated) return giveUp(state, ctx);
@@ -334,7 +368,7 @@ export function rounds(options: ViewsOptions) {
     for (const peer of ctx.peers) if (!suspected.includes(peer) && !isAnswered(peer)) ctx.send(peer, message);
   }
 
-  /** The step of this node's round has taken too long: the nodes to blame are left out of the next one. */
+  /** Gives up a round because a step has taken too long. The next round leaves out the nodes that caused the delay. */
   function giveUp(state: State, ctx: Ctx): void {
     const { phase } = state;
     state.late = [];
@@ -347,7 +381,7 @@ export function rounds(options: ViewsOptions) {
     fail(state, ctx);
   }
 
-  /** The crash of a node that a round counts on: nobody waits for its answer. */
+  /** Continues a round without a node that was needed but has crashed. */
   function doWithout(state: State, node: NodeId, ctx: Ctx): void {
     const { phase } = state;
     if (phase.is === "preparing") concludeIfAnswered(state, ctx);
@@ -363,9 +397,9 @@ export function rounds(options: ViewsOptions) {
 }
 
 /**
- * The first view, if this node may propose it at once. It needs no promises: below the first round there is none in which anybody
- * could have accepted anything. Everybody has said what it would have, and nobody holds anything. The lowest node does this at
- * most once for a view, and never after a restart.
+ * Returns the first view if this node may propose it at once. No promises are needed, because nothing can have been
+ * accepted in a lower round: all nodes have reported whether they want to join, and hold no messages. The lowest node
+ * does this at most once per view, and never after a restart.
  */
 function firstView(state: State, ctx: Ctx): GroupView | null {
   const { view, promised, accepted, suspected, wishes, incarnation, wants } = state;
@@ -379,13 +413,15 @@ function firstView(state: State, ctx: Ctx): GroupView | null {
 }
 
 /**
- * Who goes on, what belongs to the present view, who has all of each member's part of it, and who lacks some.
+ * Computes the surviving members, the current view's cut, a holder of each member's messages up to the cut, and the
+ * members that lack some of them.
  *
- * Whatever a node that goes on has delivered it has counted in its promise, and delivers no more until the next view: so
- * the cut, which is no less than what any of them has counted, leaves out nothing that one of them has delivered. Who
- * leaves counts too, so that its last messages belong to its last view. Who was late, or is suspected for good
- * although it has answered, is left out and does not count: if the cut took what only such a node has, all would wait for
- * it, and if the view had it, there would be a reason for another at once. What it has delivered by itself goes with it.
+ * A surviving node's promise counts all its deliveries, and the node delivers no more until the next view. The cut is
+ * at least every survivor's count, so it includes all their deliveries. Leaving nodes count too, so that their last
+ * messages belong to their last view. Nodes that were late, or that are still suspected although they have answered,
+ * are left out and do not count. If the cut included messages that only such a node holds, all nodes would wait for it;
+ * and if the view included the node, the view would have to change again at once. Messages that only such a node has
+ * delivered are lost with it.
  */
 function nextView(
   { view: { number, members }, late, suspected }: State,

@@ -1,4 +1,7 @@
-/** What runs under the channels of `join()`: every order over messages between members, in views that are entries of the log. */
+/**
+ * The protocol stacks for the channels of `join()`: every order, over direct messages between members, in views agreed
+ * through the log.
+ */
 import type { Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { text } from "../../../core/shape.ts";
 import { heartbeat, watching } from "../../membership/heartbeat.ts";
@@ -10,10 +13,13 @@ import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
 import { type LogViewSynchronyOptions, logViewSynchrony } from "../parts/log-views/log-view-synchrony.ts";
 import { stateTransfer } from "../parts/state-transfer/state-transfer.ts";
 
-/** `none` and `fifo` keep each sender's order at most; `causal` what depends on what; `total` is the same everywhere. */
+/**
+ * The order of deliveries. `none` guarantees no order, `fifo` preserves each sender's order, `causal` preserves
+ * causality, and `total` is the same at all nodes.
+ */
 export type Order = "none" | "fifo" | "causal" | "total" | "causal-total";
 
-/** An algorithm of channels, as members run it: on the wire it has this name. */
+/** A channel algorithm as members run it, with its name in messages. */
 export interface ChannelStack {
   readonly algorithm: string;
   readonly make: (options?: LogViewSynchronyOptions) => Protocol<Vocabulary>;
@@ -22,7 +28,10 @@ export interface ChannelStack {
 const carrier = logViewSynchrony as unknown as ViewCarrier<LogViewSynchronyOptions>;
 const anyText = text(MAX_PAYLOAD_BYTES);
 
-/** Where a message is settled once every member has it. With an agreed order it is settled when it has been delivered. */
+/**
+ * Enables prompt acknowledgements, for orders that make a message stable once every member has it. With an agreed
+ * order, a message is stable only once it has been delivered.
+ */
 const prompt = ({ multicast, ...others }: LogViewSynchronyOptions): LogViewSynchronyOptions => ({
   ...others,
   multicast: { promptAcks: true, ...multicast },
@@ -33,6 +42,7 @@ const stack = (algorithm: string, make: (options: LogViewSynchronyOptions) => un
   make: (options = {}) => make(options) as Protocol<Vocabulary>,
 });
 
+/** The stack for each order, over messages between members. */
 export const channelStacks: Readonly<Record<Order, ChannelStack>> = {
   none: stack("log-view-synchrony", (given) => carrier(prompt(given), anyText)),
   fifo: stack("fifo over log-view-synchrony", (given) => ordersOver(carrier, prompt(given)).fifo(anyText)),
@@ -45,7 +55,7 @@ export const channelStacks: Readonly<Record<Order, ChannelStack>> = {
   ),
 };
 
-/** The same with the service, and a failure detector. @param log may be another form of Raft. */
+/** Creates the system for a channel, with the service and a failure detector. @param log another form of Raft to use */
 export const channelSystem = (order: Order, log?: AnyMaker): System => ({
   ...withService(
     { detector: heartbeat, multicast: channelStacks[order].make },

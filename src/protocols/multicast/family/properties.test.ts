@@ -19,7 +19,7 @@ type State = MulticastWorkload["state"];
 
 const letter = (name: string, past: readonly string[] = [], view = 0): Letter => ({ name, view, past: past.join(" ") });
 
-/** Workloads by what they have delivered, and what else differs. */
+/** Evaluates the property for workloads with the given deliveries and other differences. */
 function holds(
   property: Property<MulticastWorkload>,
   ...workloads: (Partial<Omit<State, "delivered">> & { delivered: Letter[] })[]
@@ -43,7 +43,7 @@ describe("names of messages", () => {
     expect([senderOf(name), viewOf(name), groupOf(name)]).toEqual(parts);
   });
 
-  it("a workload names what it sends, and says what happened before, its own earlier messages included", () => {
+  it("a workload names its messages and lists those that happened before, including its own", () => {
     const workload = multicastWorkload({ groups: [[0, 1], [1, 2], [1]] });
     const said: string[] = [];
     const ctx = { self: 1, emit: ({ payload }: { payload: string }) => said.push(payload), setTimer() {} } as never;
@@ -75,17 +75,17 @@ describe("C4 and C5", () => {
   });
 });
 
-describe("C4 and C5 with views: what of an earlier view is missing", () => {
+describe("C4 and C5 with views: missing messages of an earlier view", () => {
   const later = { view: 4, since: 3, delivered: [letter("0.2/4", ["0.1/3"], 4)] };
   const had = (more: object) => ({ view: 4, since: 2, delivered: [letter("0.1/3", [], 3)], ...more });
 
   it.each([
-    ["nobody has: its sender was ejected before it could be delivered", { view: 4, since: 3, delivered: [] }, true],
-    ["another has who went on with this node", had({}), false],
-    ["another has who went on before this node came", had({ delivered: [letter("0.1/3", [], 2)] }), true],
-    ["another has who is still in that view, and alone there", had({ view: 3 }), true],
-    ["another has, in the view of the later one", had({ delivered: [letter("0.1/3", [], 4)] }), false],
-    ["another has who was ejected since", had({ since: 0 }), true],
+    ["no node has it: its sender was ejected before it could be delivered", { view: 4, since: 3, delivered: [] }, true],
+    ["another survivor of the view has it", had({}), false],
+    ["a survivor of the view has it, from before this node joined", had({ delivered: [letter("0.1/3", [], 2)] }), true],
+    ["a node that is still in that view, alone, has it", had({ view: 3 }), true],
+    ["another has it, in the view of the later one", had({ delivered: [letter("0.1/3", [], 4)] }), false],
+    ["a node that was ejected since has it", had({ since: 0 }), true],
   ])("%s", (_what, other, isKept) => {
     for (const order of [fifoOrder, happenedBeforeOrder]) expect(holds(order, later, other)).toBe(isKept);
   });
@@ -106,7 +106,7 @@ describe("C6", () => {
       false,
     ],
     [
-      "what is of no concern to the other",
+      "a message that the other node does not receive",
       { ...of("0.1@2", "1.1@1"), groups: [1, 2] },
       { ...of("1.1@1"), groups: [1] },
       true,
@@ -115,7 +115,7 @@ describe("C6", () => {
     expect([holds(totalOrder, one, other), holds(totalOrder, other, one)]).toEqual([isKept, isKept]);
   });
 
-  it("with views, of what both have delivered", () => {
+  it("with views, compares common deliveries", () => {
     const newcomer = { view: 2, delivered: [letter("1.1/2", [], 2), letter("0.2/2", [], 2)] };
     const old = { view: 2, delivered: [letter("0.1/1", [], 1), ...newcomer.delivered] };
     expect(holds(totalOrder, old, newcomer)).toBe(true);
@@ -130,13 +130,13 @@ describe("C6", () => {
   });
 
   it.each([
-    ["in the same view, one left out before what both have", inView(3, ["0.1", "1.1"]), inView(3, ["1.1"]), false],
+    ["in the same view, one is missing before a common message", inView(3, ["0.1", "1.1"]), inView(3, ["1.1"]), false],
     ["in the same view, one is behind", inView(3, ["0.1", "1.1"]), inView(3, ["0.1"]), true],
-    ["both went on, and one has left out the last", inView(4, ["0.1", "1.1"]), inView(4, ["0.1"]), false],
-    ["both went on with the same", inView(4, ["0.1", "1.1"]), inView(5, ["0.1", "1.1"]), true],
-    ["one did not go on", inView(4, ["0.1", "1.1"]), inView(3, ["1.1"]), true],
+    ["both survived, and one omitted the last", inView(4, ["0.1", "1.1"]), inView(4, ["0.1"]), false],
+    ["both survived with the same", inView(4, ["0.1", "1.1"]), inView(5, ["0.1", "1.1"]), true],
+    ["one did not survive", inView(4, ["0.1", "1.1"]), inView(3, ["1.1"]), true],
     [
-      "one did not go on, and has what both have in another order",
+      "one did not survive, and has the common messages in another order",
       inView(4, ["0.1", "1.1"]),
       inView(3, ["1.1", "0.1"]),
       false,
@@ -147,21 +147,21 @@ describe("C6", () => {
   });
 });
 
-describe("what every multicast promises", () => {
-  it("integrity: once, and only what was sent", () => {
+describe("properties of every multicast", () => {
+  it("integrity: once, and only if it was sent", () => {
     expect(holds(integrity, { sent: ["0.1"], delivered: [letter("0.1")] })).toBe(true);
     expect(holds(integrity, { sent: ["0.1"], delivered: [letter("0.1"), letter("0.1")] })).toBe(false);
     expect(holds(integrity, { sent: [], delivered: [letter("0.1")] })).toBe(false);
-    expect(holds(integrity, { sent: [], delivered: [letter("9.1")] })).toBe(true); // Its sender has crashed.
+    expect(holds(integrity, { sent: [], delivered: [letter("9.1")] })).toBe(true); // The sender, node 9, has crashed.
   });
 
-  it("integrity with views: what its sender does not know of it may have sent in an earlier life, not in this one", () => {
+  it("integrity with views: a message unknown to its sender may be from an earlier incarnation, but not from this one", () => {
     const delivered = (name: string) => holds(integrity, { view: 5, since: 4, delivered: [letter(name, [], 5)] });
     expect(["0.7/3", "0.7", "0.7/4", "0.7/5"].map(delivered)).toEqual([true, true, false, false]);
     expect(holds(integrity, { view: 5, since: 0, delivered: [letter("0.7/5", [], 5)] })).toBe(true);
   });
 
-  it("validity: its own, but for what it had sent when it was ejected, and as long as it is outside", () => {
+  it("validity: its own messages, except those sent before an ejection, and those sent outside", () => {
     expect(holds(validity, { sent: ["0.1"], delivered: [] })).toBe(false);
     expect(holds(validity, { sent: ["0.1"], delivered: [letter("0.1")] })).toBe(true);
     const inGroup = { sent: ["0.1/1", "0.2/2"], view: 2, since: 1 };
@@ -170,7 +170,7 @@ describe("what every multicast promises", () => {
     expect(holds(validity, { ...inGroup, since: 0, delivered: [] })).toBe(true);
   });
 
-  it("agreement: between those who are in the group, in the same view", () => {
+  it("agreement: between members of the group in the same view", () => {
     const [one, none] = [
       { delivered: [letter("0.1@1")], groups: [1] },
       { delivered: [], groups: [1] },
@@ -183,7 +183,7 @@ describe("what every multicast promises", () => {
 
 describe("long lists that grow", () => {
   const properties = [fifoOrder, happenedBeforeOrder, totalOrder, integrity, validity, agreement];
-  it("are judged as they would be at first sight, though what was found before is not looked at again", () => {
+  it("get the same verdict as at first sight, although earlier items are not checked again", () => {
     const chance = random(7);
     const isOneIn = (many: number): boolean => chance.between(0, many) < 1;
     const seen = new Set<string>();
@@ -215,9 +215,9 @@ describe("long lists that grow", () => {
   });
 });
 
-// What channels of `join()` run over IP multicast, explored as the registry has it.
+// The stacks of `join()` channels over IP multicast, explored as registered.
 
-/** Every run of two nodes, of which these send one message each. */
+/** Explores every run of two nodes. The initiators send one message each. */
 const explored = (protocol: string, initiators: readonly number[], losses: number) =>
   explore(
     systemFor({
@@ -240,21 +240,21 @@ describe("an order over IP multicast", () => {
     ["isis", [0, 1], 0, 1_177],
     ["causal-total", [0, 1], 0, 1_347],
   ] as const)(
-    "%s: keeps what it promises, whatever is lost of multicasts and doubled",
+    "%s: keeps its guarantees when multicasts are lost and duplicated",
     (protocol, senders, losses, states) => {
       expect(explored(protocol, senders, losses)).toMatchObject({ verdict: "holds", states });
     },
   );
 
-  /** Places are proposed to the sender alone, over a link: nobody asks again for what is lost there. */
-  test.each(["isis", "causal-total"])("%s: needs reliable links beside it", (protocol) => {
+  /** Proposals go only to the sender, over a link. Lost proposals are not requested again. */
+  test.each(["isis", "causal-total"])("%s: needs reliable links in addition", (protocol) => {
     expect(explored(protocol, [0], 1).verdict).toBe("violated");
   });
 });
 
 const range = (nodes: number): number[] => Array.from({ length: nodes }, (_, i) => i);
 
-/** A group with workloads that see what is kept, told what to do as on other stages. */
+/** Creates a group with workloads that observe deliveries, driven like other stages. */
 function stage(protocol: ReturnType<typeof monitoredMulticastModel<ViewSynchrony>>, nodes: number, seed: number) {
   const sim = simulation({
     protocol,
@@ -273,7 +273,7 @@ function stage(protocol: ReturnType<typeof monitoredMulticastModel<ViewSynchrony
   };
 }
 
-describe("workloads of a multicast with views: whatever happens", () => {
+describe("workloads of a multicast with views, under any faults", () => {
   it.each([
     ["none", viewSynchrony, [fifoOrder]],
     ["fifo", flushFifo, [fifoOrder]],
@@ -281,7 +281,7 @@ describe("workloads of a multicast with views: whatever happens", () => {
     ["isis", flushIsis, [totalOrder]],
     ["fifo-total", flushFifoTotal, [fifoOrder, totalOrder]],
     ["causal-total", flushCausalTotal, [fifoOrder, happenedBeforeOrder, totalOrder]],
-  ] as const)("%s: what is promised is kept", (_order, channel, orders) => {
+  ] as const)("%s: keeps its guarantees", (_order, channel, orders) => {
     const model = monitoredMulticastModel(channel as unknown as () => Protocol<ViewSynchrony>, orders);
     fc.assert(
       fc.property(fc.nat(), fc.integer({ min: 2, max: 5 }), adversity(5, 60), (seed, nodes, acts) => {

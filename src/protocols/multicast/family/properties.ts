@@ -1,14 +1,15 @@
-/** What multicasts promise, as their workload sees it: the orders, and that messages come once, of their senders, and to everybody. */
+/** Properties of multicasts, as observed by their workload: ordering, integrity, validity and agreement. */
 import type { NodeId, Property, World } from "../../../core/protocol.ts";
 import { eventually } from "../parts/group.ts";
 import { groupOf, type Letter, type MulticastWorkload, pastOf, type State, senderOf, viewOf } from "./workload.ts";
 
-/** Lists of fewer items are looked through each time: that is faster than to remember what was found. */
+/** Lists shorter than this are checked again each time, because that is faster than remembering results. */
 const SHORT = 32;
 
 /**
- * Whether something is so of every item of a list that only grows, or is replaced by another, in the light of a second such
- * list. What has been so of an item stays so, and is not asked again: a run looks after every step.
+ * Returns a function that checks whether a predicate holds for every item in a list, given a second list `light` that
+ * the predicate reads. Both lists only grow or are replaced. Because properties are checked after every step of a run,
+ * an item that has satisfied the predicate is not checked again.
  */
 function settles(): <T>(list: readonly T[], light: object, isSo: (item: T, place: number) => boolean) => boolean {
   const settled = new WeakMap<object, WeakMap<object, number>>();
@@ -24,14 +25,14 @@ function settles(): <T>(list: readonly T[], light: object, isSo: (item: T, place
 }
 
 interface Names {
-  /** Of each name, where it was delivered last. */
+  /** The index of each name's last delivery. */
   readonly places: Map<string, number>;
   length: number;
 }
 
 const indexed = new WeakMap<object, Names>();
 
-/** Deliveries by name; of long lists the index grows with them. */
+/** Indexes deliveries by name. For long lists, the index is extended as the list grows. */
 function namesOf({ delivered }: State): Names {
   const names = indexed.get(delivered) ?? { places: new Map<string, number>(), length: 0 };
   if (delivered.length >= SHORT) indexed.set(delivered, names);
@@ -40,7 +41,7 @@ function namesOf({ delivered }: State): Names {
   return names;
 }
 
-/** What comes before each letter in the order that is promised must have been delivered before it. */
+/** Checks that every letter is delivered after all letters that must precede it in the promised order. */
 const keeps = (comesBefore: (earlier: string, later: string) => boolean) => {
   const everyLetter = settles();
   return ({ alive, state }: World<State>): boolean => {
@@ -68,7 +69,9 @@ const keeps = (comesBefore: (earlier: string, later: string) => boolean) => {
   };
 };
 
-/** By name, in which views a letter has been delivered, and whether by somebody who went on from there. */
+/**
+ * For each name, the views that it was delivered in, and whether a node that delivered it continued to the next view.
+ */
 type Found = ReadonlyMap<string, readonly { view: number; hasGoneOn: boolean }[]>;
 
 function foundAt(workloads: readonly State[]): Found {
@@ -83,35 +86,39 @@ function foundAt(workloads: readonly State[]): Found {
 }
 
 /**
- * Whether a letter of an earlier view that is missing should have been delivered. It need not if its sender was ejected
- * before it could be, or if that was before this node came: all else its company has delivered.
+ * Whether this node should have delivered a missing message before `letter`, because another node delivered it in the
+ * same view, or in an earlier view that the other node completed and this node was in. Otherwise, the sender was
+ * ejected before the message reached the members, or this node joined later.
  */
 const isOwed = (found: readonly { view: number; hasGoneOn: boolean }[], letter: Letter, { since }: State): boolean =>
   found.some(({ view, hasGoneOn }) => view === letter.view || (hasGoneOn && since > 0 && view >= since));
 
-/** Whether a node has been in a view, and in the next. Of who has not, others know no more than that it is gone. */
+/** Whether a node was in a view and also in the next one. If not, other nodes know only that it is gone. */
 const wentOn = ({ since, view: last }: State, view: number): boolean => since > 0 && since <= view && view < last;
 
+/** Deliveries preserve each sender's order. */
 export const fifoOrder: Property<MulticastWorkload> = {
   name: "C4 FIFO order",
   claim:
-    "a node that has delivered a message had delivered before it whatever its sender had sent to that group before; with views, since this node is in the group, and unless those that knew of it were ejected",
+    "a node delivers a message only after all messages that its sender sent to that group earlier; with views, this excludes messages sent before the node joined and messages known only to expelled nodes",
   when: "always",
   holds: keeps((earlier, later) => senderOf(earlier) === senderOf(later) && groupOf(earlier) === groupOf(later)),
 };
 
+/** Deliveries preserve causal order. */
 export const happenedBeforeOrder: Property<MulticastWorkload> = {
   name: "C5 happened-before order",
   claim:
-    "a node that has delivered a message had delivered before it whatever its sender had sent or delivered before; with views, since this node is in the group, and unless those that knew of it were ejected",
+    "a node delivers a message only after all messages that its sender sent or delivered earlier; with views, this excludes messages sent before the node joined and messages known only to expelled nodes",
   when: "always",
   holds: keeps(() => true),
 };
 
+/** All nodes deliver in the same order. */
 export const totalOrder: Property<MulticastWorkload> = {
   name: "C6 total order",
   claim:
-    "if anybody delivers one message before another, every node that delivers the other has delivered the one before; with views, in those that both are in or have gone through",
+    "if a node delivers one message before another, every node that delivers the second has already delivered the first; with views, this applies to the views that both nodes are in or have completed",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node, i) => alive.slice(i + 1).every((other) => isSameOrder(state(node), state(other)))),
@@ -119,7 +126,7 @@ export const totalOrder: Property<MulticastWorkload> = {
 
 const everyPlace = settles();
 
-/** Without views, one has delivered what the other has, each once, and maybe some more after that. */
+/** Whether one node's deliveries are a prefix of the other's. Only for nodes without views and duplicates. */
 function isBehind(one: State, { delivered: theirs }: State): boolean {
   return (
     one.delivered.length <= theirs.length &&
@@ -130,7 +137,10 @@ function isBehind(one: State, { delivered: theirs }: State): boolean {
 const isPlain = (workload: State): boolean =>
   workload.view === 0 && workload.since === 0 && namesOf(workload).places.size === workload.delivered.length;
 
-/** What both have delivered they have delivered in the same order, and neither has left out anything before it. */
+/**
+ * Whether both nodes delivered the messages that they have in common in the same order, and neither skipped an earlier
+ * message.
+ */
 function isSameOrder(one: State, other: State): boolean {
   if (isPlain(one) && isPlain(other) && (isBehind(one, other) || isBehind(other, one))) return true;
   const [ours, theirs] = [namesOf(one).places, namesOf(other).places];
@@ -139,7 +149,10 @@ function isSameOrder(one: State, other: State): boolean {
   return inCommon(one) === inCommon(other) && !isLeftOut(one, other, theirs) && !isLeftOut(other, one, ours);
 }
 
-/** Of the view that both are in, what is before something that both have; of views that both have gone through, anything. */
+/**
+ * Whether the other node lacks a message that it should have delivered. In a view that both nodes are in, no message
+ * that precedes a common message may be missing. In views that both nodes completed, no message may be missing.
+ */
 function isLeftOut(one: State, other: State, theirs: ReadonlyMap<string, number>): boolean {
   let isBeforeCommon = false;
   for (const { name, view } of one.delivered.toReversed()) {
@@ -153,17 +166,18 @@ function isLeftOut(one: State, other: State, theirs: ReadonlyMap<string, number>
 
 const everySent = settles();
 
+/** Every delivered message was sent, and no message is delivered twice. */
 export const integrity: Property<MulticastWorkload> = {
   name: "integrity",
   claim:
-    "nobody delivers a message twice, or one that its sender has not sent, as far as it knows of its earlier lives",
+    "no node delivers a message twice, or one that its sender did not send (as far as the sender remembers its earlier incarnations)",
   when: "always",
   holds: ({ alive, state }) => {
     const isSent = ({ name, view }: Letter): boolean => {
       const from = senderOf(name);
       if (!alive.includes(from)) return true;
       const { sent, since } = state(from);
-      // With views it may have been sent in an earlier life, of which the sender knows nothing.
+      // With views, the sender may have sent the message in an earlier incarnation that it has forgotten.
       return sent.includes(name) || (view > 0 && (since === 0 || viewOf(name) < since));
     };
     return alive.every((node) => {
@@ -178,21 +192,23 @@ export const integrity: Property<MulticastWorkload> = {
 
 const everyOwn = settles();
 
+/** Senders deliver their own messages. */
 export const validity: Property<MulticastWorkload> = eventually(
   "validity",
-  "a node that has sent a message delivers it then or later; with views, unless it is ejected",
+  "a node eventually delivers every message that it sends; with views, unless it is expelled",
   ({ state }, node) => {
     const { sent, excused, delivered, view, since } = state(node);
-    if (view > 0 && since === 0) return true; // Outside: what it sends there waits until it is let in.
+    if (view > 0 && since === 0) return true; // The node is outside. Messages sent now wait until it is admitted.
     const { places } = namesOf(state(node));
     if (excused > 0) return sent.slice(excused).every((name) => places.has(name));
     return everyOwn(sent, delivered, (name) => places.has(name));
   },
 );
 
+/** All live nodes of a group deliver the same messages. */
 export const agreement: Property<MulticastWorkload> = eventually(
   "agreement",
-  "what anybody delivers who does not crash, everybody delivers then or later who is in the group; with views, who is in the same view",
+  "a message delivered by a live node is eventually delivered by every live node in the group; with views, by every node in the same view",
   ({ alive, state }, node) => {
     const one = state(node);
     const names = namesOf(one);
@@ -202,7 +218,10 @@ export const agreement: Property<MulticastWorkload> = eventually(
 
 const everyOther = settles();
 
-/** Views only grow: what is of an earlier one stays so. */
+/**
+ * Whether a node has delivered all the messages that another node has delivered. View numbers only grow, so results for
+ * earlier views stay valid.
+ */
 const hasAll = (one: State, { places }: Names, other: State): boolean =>
   one.view !== other.view ||
   everyOther(
@@ -213,10 +232,11 @@ const hasAll = (one: State, { places }: Names, other: State): boolean =>
 
 type Passed = Extract<MulticastWorkload["event"], { type: "passed" }>;
 
+/** Nodes that move together from one view to the next have the same deliveries. */
 export const virtualSynchrony: Property<MulticastWorkload> = {
   name: "virtual synchrony",
   claim:
-    "all who have gone from one view to the next, also those that have crashed since, have delivered the same messages in it",
+    "all nodes that moved from one view to the next, including nodes that later crashed, delivered the same messages in the first",
   when: "always",
   history: {
     empty: [] as readonly Passed[],
@@ -234,5 +254,5 @@ export const virtualSynchrony: Property<MulticastWorkload> = {
   },
 };
 
-/** What every multicast promises, whatever its order. */
+/** Properties of every multicast, regardless of its order. */
 export const delivery: readonly Property<MulticastWorkload>[] = [integrity, validity, agreement];

@@ -1,4 +1,4 @@
-/** The orders over what carries their messages: IP multicast, whose datagrams get lost, or view synchrony. */
+/** Orders over their carriers: IP multicast, which can lose datagrams, or view synchrony. */
 import type { MessageOf, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import type { Shape } from "../../../core/shape.ts";
 import { causal } from "../causal.ts";
@@ -14,7 +14,10 @@ interface CarrierOptions {
   multicast?: Partial<IpMulticastOptions>;
 }
 
-/** Where a message is settled once every member has it. With an agreed order it is settled when it has been delivered. */
+/**
+ * Enables prompt acknowledgements, for orders that make a message stable once every member has it. With an agreed
+ * order, a message is stable only once it has been delivered.
+ */
 const prompt = <O extends CarrierOptions>({ multicast, ...others }: O) => ({
   ...others,
   multicast: { promptAcks: true, ...multicast },
@@ -23,7 +26,7 @@ const prompt = <O extends CarrierOptions>({ multicast, ...others }: O) => ({
 const overMulticast = <U extends Vocabulary>(upper: Protocol<U>, carrier?: Partial<IpMulticastOptions>) =>
   over(upper, (payload) => ipMulticast<MessageOf<U>>(carrier, payload));
 
-/** Over IP multicast, in a group that stays as it is. */
+/** The orders over IP multicast, for a group with fixed members. */
 export const overDatagrams: Readonly<Record<Exclude<Order, "none">, (options?: CarrierOptions) => unknown>> = {
   fifo: (given = {}) => overMulticast(fifo(), prompt(given).multicast),
   causal: (given = {}) => overMulticast(causal(), prompt(given).multicast),
@@ -34,7 +37,7 @@ export const overDatagrams: Readonly<Record<Exclude<Order, "none">, (options?: C
   }),
 };
 
-/** Over view synchrony by messages between the members, with the state of the group. */
+/** The total orders over view synchrony, with state transfer. Members exchange messages directly. */
 export const withState: Readonly<Record<"total" | "causal-total", (options?: ViewSynchronyOptions) => unknown>> = {
   total: isisWithState,
   "causal-total": causalTotalWithState,

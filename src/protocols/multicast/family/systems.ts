@@ -1,4 +1,6 @@
-/** The systems of multicasts: with what simulator and checker run beside them, and what real processes do. */
+/**
+ * The systems for multicasts, with a workload for the simulator and the checker, and without one for real processes.
+ */
 import type { Assembly } from "../../../core/assemble.ts";
 import type { Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { type Heartbeat, heartbeat, watching } from "../../membership/heartbeat.ts";
@@ -9,14 +11,17 @@ import { type MulticastWorkload, type MulticastWorkloadOptions, withMulticastWor
 
 type Orders = readonly Property<MulticastWorkload>[];
 
-/** @param orders what this one promises beside what all multicasts do; with views, that is virtual synchrony too. */
+/**
+ * Creates a model of a multicast.
+ * @param orders the ordering properties of this multicast; with views, also virtual synchrony
+ */
 export const multicastModel = (system: System, orders: Orders) =>
   withMulticastWorkload<{ multicast: Vocabulary }, object>(
     system,
     Object.hasOwn(system.parts, "detector") ? [...orders, ...delivery, virtualSynchrony] : [...orders, ...delivery],
   );
 
-/** The same for several groups: a node sends to one after the other of those that it is in. */
+/** Creates a model with several groups. A node sends to each of its groups in turn. */
 export const groupsModel =
   (multicast: (options: GroupsOptions) => unknown, orders: Orders) =>
   (options: { workload?: Partial<MulticastWorkloadOptions>; multicast?: Partial<GroupsOptions> } = {}) => {
@@ -25,7 +30,7 @@ export const groupsModel =
     return multicastModel(system, orders)({ ...options, workload: { ...options.workload, groups } });
   };
 
-/** The system of a multicast with views, which can be told of crashes. */
+/** Adds a failure detector to a multicast with views. Such a multicast accepts crash notifications. */
 export const monitored = (multicast: AnyMaker): System => ({
   parts: { multicast, detector: heartbeat },
   wires: watching("multicast"),
@@ -33,13 +38,15 @@ export const monitored = (multicast: AnyMaker): System => ({
 });
 
 type Monitored<M extends Vocabulary> = { multicast: M; detector: Heartbeat };
+/** Vocabulary of a multicast with a failure detector. */
 export type MonitoredMulticast<M extends Vocabulary> = Assembly<Monitored<M>>;
 
+/** Combines a multicast with a failure detector. */
 export const monitoredMulticast = <M extends Vocabulary>(
   multicast: () => Protocol<M>,
 ): Protocol<MonitoredMulticast<M>> => composed<Monitored<M>>(monitored(multicast))();
 
-/** The same with a workload at every node. */
+/** Creates a monitored multicast with a workload at every node. */
 export const monitoredMulticastModel = <M extends Vocabulary>(
   multicast: () => Protocol<M>,
   orders: Orders,

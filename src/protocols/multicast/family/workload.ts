@@ -1,7 +1,8 @@
 /**
- * The workload of a multicast: a node sends a number of messages, one after the other, and remembers what it has delivered. Each message
- * says what happened before it, so whether an order is kept (`properties.ts`) can be seen without a look at the protocol's own
- * numbers. For simulator and checker: what it remembers is never forgotten.
+ * The multicast workload: a node sends a number of messages, one after another, and records its deliveries. Each
+ * message carries the names of the messages that happened before it, so `properties.ts` can check ordering without the
+ * protocol's own numbers. The record is never pruned, so the workload is only suitable for the simulator and the
+ * checker.
  */
 import type { Assembly, Parts, Wires } from "../../../core/assemble.ts";
 import type { CommandOf, Context, EventOf, NodeId, Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
@@ -10,66 +11,85 @@ import { inPart, type OptionsOf, option, optionTable, positive } from "../../opt
 import { composed, joined, type System } from "../../system.ts";
 import { type GroupEvent, MAX_MEMBERS, type Multicast } from "../parts/layers.ts";
 
+/** Vocabulary of the multicast workload. */
 export type MulticastWorkload = {
   state: {
-    /** How many messages it is still to send. */
+    /** The number of messages left to send. */
     left: number;
-    /** Which groups this node is in, ascending. */
+    /** The groups that this node is in, in ascending order. */
     groups: number[];
-    /** Of its group, where there are views; otherwise 0. */
+    /** The current view of the node's group, or 0 without views. */
     view: number;
-    /** The view from which on it has been in all of them; 0 where there are none, or before its first. */
+    /**
+     * The first in the unbroken series of views that the node has been in up to now. 0 without views, or before the
+     * node's first view.
+     */
     since: number;
-    /** The names of what it has sent, in that order. */
+    /** The names of the messages that the node has sent, in sending order. */
     sent: string[];
-    /** How many of them it had sent when it was ejected last: whether anybody delivers those nobody promises. */
+    /** The number of messages that the node had sent at its last ejection. Their delivery is not guaranteed. */
     excused: number;
-    /** In the order of delivery, each with the view in which it was delivered. */
+    /** The deliveries in order, each with its view. */
     delivered: Letter[];
   };
   timer: "pause";
-  command: /** Send so many messages more. */
+  command: /** Sends `messages` more messages. */
     | { type: "send"; messages: number }
-    /** From the multicast. */
+    /** Reports that the multicast has delivered a message. */
     | { type: "delivered"; payload: string }
-    /** From a multicast with views. */
+    /** Reports a new view, for a multicast with views. */
     | { type: "install"; view: number }
-    /** The same: others may have delivered something else in the view that this node has been ejected from. */
+    /**
+     * Reports that this node was ejected, for a multicast with views. Other nodes may have delivered different messages
+     * in the view that this node was ejected from.
+     */
     | { type: "eject" };
   event:
     | { type: "said"; payload: string; group: number }
-    /** It has gone on to the next view, and this is what it has delivered in the one before. Names, ascending. */
+    /**
+     * The node has continued to the next view. `delivered`: the names of the messages that it delivered in the previous
+     * view, in ascending order.
+     */
     | { type: "passed"; view: number; delivered: string[] };
 };
 
-/** `past`: the names of what happened before it was sent, its sender's earlier ones included; a text, since long runs have many. */
+/**
+ * A delivered message. `past`: the names of the messages that happened before it, including its sender's earlier
+ * messages, joined into one string because long runs have many of them.
+ */
 export type Letter = { name: string; view: number; past: string };
 
+/** Returns the names of the messages that happened before this message. */
 export const pastOf = ({ past }: Letter): string[] => (past === "" ? [] : past.split(" "));
 
 const MAX_GROUPS = 1_000;
 
 const workloadOptions = optionTable("workload", {
-  pauseMs: positive(5, "the time between two messages of one sender"),
+  pauseMs: positive(5, "the time between two messages from one sender"),
   groups: option(
     list(list(natural, MAX_MEMBERS), MAX_GROUPS),
     [],
-    "the members of each group, if there are several: a node in several groups sends to one after the other",
+    "the members of each group if there are several; a node in several groups sends to them in turn",
   ),
 });
 
+/** Options of `multicastWorkload()`. */
 export type MulticastWorkloadOptions = OptionsOf<typeof workloadOptions>;
 
 export type State = MulticastWorkload["state"];
 type Ctx = Context<MulticastWorkload>;
 
+/** Creates the multicast workload. @throws UsageError if an option is unknown or out of range. */
 export function multicastWorkload(given?: Partial<MulticastWorkloadOptions>): Protocol<MulticastWorkload> {
   const { pauseMs, groups } = workloadOptions.settle(given);
 
   const groupsOf = (self: NodeId): number[] =>
     groups.length === 0 ? [0] : groups.flatMap((members, group) => (members.includes(self) ? [group] : []));
 
-  /** Where there is one group, a node that has delivered a message has delivered all that happened before it, or that was seen. */
+  /**
+   * Returns the names of the messages that this node knows. With one group, a node that has delivered a message has
+   * also delivered everything that happened before it.
+   */
   function knownTo({ sent, delivered }: State): Set<string> {
     const known = new Set(sent);
     for (const letter of delivered) {
@@ -82,7 +102,7 @@ export function multicastWorkload(given?: Partial<MulticastWorkloadOptions>): Pr
   function say(state: State, ctx: Ctx): void {
     state.left -= 1;
     const group = state.groups[state.sent.length % state.groups.length];
-    if (group === undefined) return; // It is in no group.
+    if (group === undefined) return; // The node is in no group.
     const name = nameOf(ctx.self, state.sent.length + 1, state.view, group);
     const past = [...knownTo(state)].sort();
     state.sent.push(name);
@@ -144,13 +164,16 @@ const namesIn = (view: number, delivered: readonly Letter[]): string[] =>
   delivered.flatMap((letter) => (letter.view === view ? [letter.name] : []));
 
 /**
- * Names of messages: whose it is, which of its messages, the view in which it was sent and the group, as in `0.2/3@1`. The
- * last two are left out where they are 0.
+ * Creates a message's name from its sender, number, view and group, as in `0.2/3@1`. The view and the group are omitted
+ * if they are 0.
  */
 const nameOf = (from: NodeId, number: number, view: number, group: number): string =>
   `${from}.${number}${view === 0 ? "" : `/${view}`}${group === 0 ? "" : `@${group}`}`;
+/** Returns the sender from a message's name. */
 export const senderOf = (name: string): NodeId => Number.parseInt(name, 10);
+/** Returns the group from a message's name. */
 export const groupOf = (name: string): number => after("@", name);
+/** Returns the view from a message's name. */
 export const viewOf = (name: string): number => after("/", name);
 
 function after(mark: string, name: string): number {
@@ -158,7 +181,7 @@ function after(mark: string, name: string): number {
   return at < 0 ? 0 : Number.parseInt(name.slice(at + 1), 10);
 }
 
-/** What a workload hears of a multicast, with views or without. */
+/** The commands and events that a workload exchanges with a multicast, with or without views. */
 interface Heard extends Vocabulary {
   command: CommandOf<Multicast>;
   event: EventOf<Multicast> | GroupEvent;
@@ -179,15 +202,17 @@ function workloadWires(multicast: Protocol<Vocabulary>): Wires<{ workload: Multi
   };
 }
 
+/** Vocabulary of a multicast with a workload. */
 export type MulticastWithWorkload<M extends Vocabulary> = Assembly<{ workload: MulticastWorkload; multicast: M }>;
 
+/** Options that include the workload's options, as a part. */
 export interface WorkloadOptions {
   workload?: Partial<MulticastWorkloadOptions>;
 }
 
 /**
- * The system with a workload at every node. Its algorithm is the part `multicast`.
- * @param properties what the deliveries should keep.
+ * Adds a workload to every node of a system whose algorithm is its `multicast` part.
+ * @param properties the properties that deliveries must satisfy.
  */
 export const withMulticastWorkload =
   <P extends Parts, O extends object>(
@@ -205,7 +230,7 @@ export const withMulticastWorkload =
     })(options);
   };
 
-/** A multicast with a workload at every node, and what the deliveries should keep. */
+/** Creates a multicast with a workload at every node. @param properties the properties that deliveries must satisfy */
 export const multicastWithWorkload = <M extends Vocabulary>(
   multicast: Protocol<M>,
   properties: readonly Property<MulticastWorkload>[],

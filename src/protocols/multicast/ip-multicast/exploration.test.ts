@@ -16,10 +16,10 @@ const promised = [fifoOrder, ...delivery];
 
 type Bounds = Partial<ExploreOptions<Used>>;
 
-/** In the end, whoever knows of a message has delivered it: no run in which nodes talk for ever and get nowhere. */
+/** Eventually, every node that knows of a message has delivered it. No run sends messages forever without progress. */
 const progress: Property<Used> = {
   name: "progress",
-  claim: "in the end everybody has delivered all that anybody has",
+  claim: "eventually every node has delivered all messages that any node has delivered",
   when: "eventually",
   holds: ({ alive, state }) =>
     new Set(
@@ -31,7 +31,7 @@ const progress: Property<Used> = {
     ).size === 1,
 };
 
-/** Every run in which each node sends so many messages, over links without order. */
+/** Explores every run. Each node sends the given number of messages, over unordered links. */
 function exploring(messages: readonly number[], options: Partial<IpMulticastOptions>, bounds: Bounds = {}) {
   return reaching(
     explore<Used>({
@@ -64,18 +64,18 @@ describe("reliable multicast over IP multicast: every run, with timers above the
   it.each([
     ["2 nodes, 2 messages, a loss", [2, 0], 339],
     ["3 nodes, 1 message, a loss", [1, 0, 0], 2_661],
-  ] as const)("%s: nobody talks for ever without getting anywhere", (_what, messages, states) => {
+  ] as const)("%s: no run sends messages forever without progress", (_what, messages, states) => {
     const found = exploring(messages, evenly, { losses: 1, properties: [progress] });
     expect(found).toMatchObject({ verdict: "holds", states });
   });
 
-  it("without session messages the last message is lost, and nobody knows", () => {
+  it("without session messages the loss of the last message is not detected", () => {
     const found = exploring([1, 0], { sessions: false }, { losses: 1 });
     expect(found).toMatchObject({ verdict: "violated", property: { name: "workload: agreement" } });
-    expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
+    expect(told(found)).toEqual(["0 receives command send", "1 lose"]);
   });
 
-  it("without them and without losses it holds", () => {
+  it("holds without session messages and without losses", () => {
     expect(exploring([1, 1, 1], { sessions: false })).toMatchObject({ verdict: "holds", states: 1_008 });
   });
 });
@@ -84,7 +84,7 @@ describe("reliable multicast over IP multicast: every run, without bounds on del
   const always = ipMulticast().properties.filter(({ when }) => when === "always");
   const safety = multicastWithWorkload(ipMulticast(), promised).properties.filter(({ when }) => when === "always");
 
-  it("integrity, FIFO and bounded buffers do not rest on time", () => {
+  it("integrity, FIFO and bounded buffers do not depend on time", () => {
     expect(safety.map(({ name }) => name)).toEqual([
       "workload: C4 FIFO order",
       "workload: integrity",
@@ -98,8 +98,8 @@ describe("reliable multicast over IP multicast: every run, without bounds on del
   });
 });
 
-describe("reliable multicast over IP multicast as a lecture has it", () => {
-  it("nobody delivers the first message, not even its sender", () => {
+describe("reliable multicast over IP multicast, as presented in a lecture", () => {
+  it("no node delivers the first message, not even its sender", () => {
     const system = systemFor({ protocol: "ip-multicast", variant: "lecture", nodes: [0, 1], initiators: [0] });
     const found = explore(system);
     expect(found).toMatchObject({ verdict: "violated", property: { name: "workload: validity" } });

@@ -6,10 +6,10 @@ import { step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
 
-/** p, q and r of the worked cases. */
+/** The nodes p, q and r of the worked cases. */
 const [P, Q, R] = [0, 1, 2] as const;
 
-/** Loses what `from` sends to `to` meanwhile. */
+/** Drops messages from `from` to `to` while `meanwhile` runs. */
 function losing(stage: ReturnType<typeof group>, from: number, to: number | number[], meanwhile: () => void): void {
   for (const each of [to].flat()) stage.sim.cut(from, each);
   meanwhile();
@@ -19,7 +19,7 @@ function losing(stage: ReturnType<typeof group>, from: number, to: number | numb
 const group = (nodes: number, options: Partial<IpMulticastOptions> = {}, more: object = {}) =>
   stage<IpMulticast>(ipMulticast(options), nodes, more);
 
-/** So many messages of p, q and r, until nobody has anything to say of them any more. */
+/** Sends the given numbers of messages from p, q and r, and runs until no node has messages left to send. */
 function settled(counts: readonly number[]) {
   const entries: string[] = [];
   const staged = group(3);
@@ -30,7 +30,7 @@ function settled(counts: readonly number[]) {
 }
 
 describe("reliable multicast over IP multicast: the worked cases", () => {
-  it("r sees a number that is not the next: it has lost messages of p", async () => {
+  it("r receives a number that is not the next: it has lost messages of p", async () => {
     const staged = settled([0, 6, 1]);
     losing(staged, P, R, () => {
       staged.send(P, "p1");
@@ -38,19 +38,19 @@ describe("reliable multicast over IP multicast: the worked cases", () => {
     });
     staged.send(P, "m");
     staged.sim.run();
-    expect(staged.at(R).slice(7)).toEqual(["p1", "p2", "m"]); // m is held back until the others have come.
+    expect(staged.at(R).slice(7)).toEqual(["p1", "p2", "m"]); // m is held back until the others have arrived.
     expect(staged.sim.messages.byType).toMatchObject({ nack: 2, repair: 4 });
     expect(staged.sim.verdict()).toEqual([]);
     await expect(staged.story().slice(staged.since)).toMatchFileSnapshot("stories/gap-in-the-next.txt");
   });
 
-  it("r sees that q has received more of p than it has itself: <3,6,1> against <2,6,1>", async () => {
+  it("r learns that q has received more of p than r itself: <3,6,1> against <2,6,1>", async () => {
     const staged = settled([2, 6, 1]);
     losing(staged, P, R, () => staged.send(P, "m"));
     while (staged.at(Q).length < 10) staged.sim.step();
     staged.send(Q, "n");
     staged.sim.run();
-    expect(staged.at(R).slice(9)).toEqual(["n", "m"]); // Nothing of q is missing.
+    expect(staged.at(R).slice(9)).toEqual(["n", "m"]); // No message from q is missing.
     expect(staged.sim.messages.byType).toMatchObject({ nack: 2, repair: 2 });
     const story = staged.story().slice(staged.since);
     expect(story).toContain("node 1  sends data view 0 number 7 stable 6 acks [3,7,1] payload n to 2");
@@ -58,7 +58,7 @@ describe("reliable multicast over IP multicast: the worked cases", () => {
     await expect(story).toMatchFileSnapshot("stories/gap-in-an-acknowledgement.txt");
   });
 
-  it("the loss of the last message shows when somebody else acknowledges it", async () => {
+  it("the loss of the last message is detected when another node acknowledges it", async () => {
     const staged = group(3);
     losing(staged, P, R, () => staged.send(P, "last"));
     staged.sim.run();
@@ -67,7 +67,7 @@ describe("reliable multicast over IP multicast: the worked cases", () => {
     await expect(staged.story()).toMatchFileSnapshot("stories/last-message.txt");
   });
 
-  it("and where all have lost it, when its sender speaks of it", () => {
+  it("if all have lost it, it is detected by its sender's session message", () => {
     const staged = group(3, { sessionMs: 100 });
     losing(staged, P, [Q, R], () => staged.send(P, "last"));
     staged.sim.run();
@@ -75,7 +75,7 @@ describe("reliable multicast over IP multicast: the worked cases", () => {
     expect([staged.at(Q), staged.at(R)]).toEqual([["last"], ["last"]]);
   });
 
-  it("without session messages it does not", () => {
+  it("without session messages it is not detected", () => {
     const staged = group(3, { sessions: false });
     losing(staged, P, R, () => staged.send(P, "last"));
     staged.sim.run();
@@ -83,14 +83,14 @@ describe("reliable multicast over IP multicast: the worked cases", () => {
     expect(staged.sim.verdict().map(({ property }) => property)).toEqual(["agreement"]);
   });
 
-  it("another member repairs what its sender cannot", () => {
+  it("another member repairs a message that its sender cannot", () => {
     const staged = group(4, { maxRepeats: 4, repairMs: 1_000, repeatMs: 3_000, maxRepeatMs: 3_000 });
     losing(staged, P, R, () => staged.send(P, "m"));
     while (staged.at(Q).length === 0) staged.sim.step();
     staged.sim.crash(P);
     staged.sim.run();
     expect(staged.at(R)).toEqual(["m"]);
-    expect(staged.sim.messages.byType.repair).toBe(3); // One datagram: the other two who could did not.
+    expect(staged.sim.messages.byType.repair).toBe(3); // One datagram: the other two nodes with a copy did not repair.
   });
 });
 
@@ -109,21 +109,21 @@ describe("reliable multicast over IP multicast: what it costs", () => {
     expect(ipMulticast().costs.map(({ messages }) => messages(nodes))).toEqual([nodes - 1, (nodes - 1) ** 2]);
   });
 
-  eachSize(3, 64, "N = %i: a message that is alone on its way is acknowledged at once, if that is wanted", (nodes) => {
+  eachSize(3, 64, "N = %i: with `promptAcks`, a message is acknowledged at once if no other is in flight", (nodes) => {
     const { sim, send: multicast } = group(nodes, { promptAcks: true }, { ...quick, delayMs: 1 });
     multicast(0, "m");
     sim.run(2);
     expect(sim.messages.byType).toEqual({ data: nodes - 1, session: (nodes - 1) ** 2 });
     expect(sim.world.state(0).streams[0]?.stable).toBe(1);
     multicast(0, "n");
-    multicast(0, "o"); // Not alone.
+    multicast(0, "o"); // The node must not be alone.
     sim.run(4);
     expect(sim.world.state(0).streams[0]?.stable).toBe(2);
     sim.run();
     expect(sim.datagrams).toBe(3 + 3 * (nodes - 1));
   });
 
-  it.each([3, 4, 7, 16, 32, 64])("N = %i: where all speak, acknowledgements ride", (nodes) => {
+  it.each([3, 4, 7, 16, 32, 64])("N = %i: if all nodes send, acknowledgements are piggybacked", (nodes) => {
     const { sim, send: multicast } = group(nodes, { ackEvery: 1_000 }, quick);
     const rounds = 10;
     for (const round of range(1, rounds)) {
@@ -132,7 +132,7 @@ describe("reliable multicast over IP multicast: what it costs", () => {
     }
     expect(sim.datagrams).toBe(rounds * nodes);
     sim.run();
-    // When they have fallen silent, each acknowledges the last, and may have acknowledged the one before.
+    // After the last messages, each node acknowledges the last one, and may have acknowledged the previous one.
     expect(sim.datagrams).toBeGreaterThanOrEqual(rounds * nodes + nodes);
     expect(sim.datagrams).toBeLessThanOrEqual(rounds * nodes + 2 * nodes);
   });
@@ -148,7 +148,7 @@ describe("reliable multicast over IP multicast: what it costs", () => {
     expect(session).toBe((nodes - 1) ** 2);
   });
 
-  eachSize(3, 64, "N = %i: where all others lose it, one asks for all", (nodes) => {
+  eachSize(3, 64, "N = %i: if all others lose a message, one of them requests it for all", (nodes) => {
     const patient = {
       nackMs: 10_000,
       maxSessionMs: 100_000,
@@ -165,37 +165,40 @@ describe("reliable multicast over IP multicast: what it costs", () => {
   });
 });
 
-describe("reliable multicast over IP multicast: what is lost again", () => {
-  it.each([3, 8, 32])("N = %i: when a repair is lost to all, few ask again, and one repairs", (nodes) => {
-    const slow = {
-      sessionMs: 10_000,
-      maxSessionMs: 10_000,
-      nackMs: 500,
-      repairMs: 50,
-      repeatMs: 5_000,
-      maxRepeatMs: 5_000,
-    };
-    const staged = group(nodes, slow, { delayMs: 1, properties: "at the end" });
-    const others = range(1, nodes - 1);
-    losing(staged, 0, others, () => {
-      staged.send(0, "m");
-    });
-    losing(staged, 0, others, () => {
-      staged.send(0, "n");
-    });
-    staged.send(0, "o");
-    while ((staged.sim.messages.byType.nack ?? 0) === 0) staged.sim.step();
-    losing(staged, 0, others, () => staged.sim.run(staged.sim.now + 2));
-    staged.sim.run();
-    for (const node of others) expect(staged.at(node)).toEqual(["m", "n", "o"]);
-    const { nack, repair } = staged.sim.messages.byType;
-    expect([(nack as number) / (nodes - 1), (repair as number) / (nodes - 1)]).toEqual([2, 4]);
-  });
+describe("reliable multicast over IP multicast: lost repairs", () => {
+  it.each([3, 8, 32])(
+    "N = %i: when a repair is lost to all, few nodes repeat the request, and one repairs",
+    (nodes) => {
+      const slow = {
+        sessionMs: 10_000,
+        maxSessionMs: 10_000,
+        nackMs: 500,
+        repairMs: 50,
+        repeatMs: 5_000,
+        maxRepeatMs: 5_000,
+      };
+      const staged = group(nodes, slow, { delayMs: 1, properties: "at the end" });
+      const others = range(1, nodes - 1);
+      losing(staged, 0, others, () => {
+        staged.send(0, "m");
+      });
+      losing(staged, 0, others, () => {
+        staged.send(0, "n");
+      });
+      staged.send(0, "o");
+      while ((staged.sim.messages.byType.nack ?? 0) === 0) staged.sim.step();
+      losing(staged, 0, others, () => staged.sim.run(staged.sim.now + 2));
+      staged.sim.run();
+      for (const node of others) expect(staged.at(node)).toEqual(["m", "n", "o"]);
+      const { nack, repair } = staged.sim.messages.byType;
+      expect([(nack as number) / (nodes - 1), (repair as number) / (nodes - 1)]).toEqual([2, 4]);
+    },
+  );
 });
 
-describe("reliable multicast over IP multicast: how much is sent twice", () => {
+describe("reliable multicast over IP multicast: how many datagrams are redundant", () => {
   const RECEIVERS = 2;
-  /** How often a datagram has to be sent until both receivers have it, if nobody ever sends it in vain. */
+  /** Returns the expected number of transmissions until both receivers have a datagram, without redundant ones. */
   const least = (lossRate: number): number => 2 / (1 - lossRate) - 1 / (1 - lossRate ** RECEIVERS);
 
   it.each([
@@ -225,11 +228,11 @@ describe("reliable multicast over IP multicast: how much is sent twice", () => {
   });
 });
 
-describe("reliable multicast over IP multicast: room", () => {
+describe("reliable multicast over IP multicast: flow control", () => {
   const told = (staged: ReturnType<typeof group>, node: number) =>
     staged.sim.events(node).flatMap((event) => (event.type === "delivered" ? [] : [event]));
 
-  it("so many unstable messages at a time; the others wait, and are not lost", () => {
+  it("limits the number of unstable messages; further ones wait and are not lost", () => {
     const staged = group(3, { windowMessages: 4, maxWaiting: 6 });
     for (const i of range(1, 10)) staged.send(0, `${i}`);
     expect(staged.at(0)).toEqual(["1", "2", "3", "4"]);
@@ -242,7 +245,7 @@ describe("reliable multicast over IP multicast: room", () => {
     expect(staged.sim.verdict()).toEqual([]);
   });
 
-  it("so much text, but one message of any length", () => {
+  it("limits the size of unstable text, but sends one message of any length", () => {
     const staged = group(2, { windowBytes: 10 });
     for (const payload of ["x".repeat(20), "1234567", "890", "1"]) staged.send(0, payload);
     expect(staged.at(0)).toEqual(["x".repeat(20)]);
@@ -253,7 +256,7 @@ describe("reliable multicast over IP multicast: room", () => {
     expect(staged.sim.world.state(0).unstableBytes).toBe(0);
   });
 
-  it("a member that stands still stops the others when their windows are full, and catches up", () => {
+  it("a paused member blocks the others when their windows are full, and catches up", () => {
     const staged = group(3, { windowMessages: 8, maxWaiting: 100 });
     staged.sim.pause(2);
     for (const i of range(1, 50)) {
@@ -267,7 +270,7 @@ describe("reliable multicast over IP multicast: room", () => {
     expect(staged.sim.verdict()).toEqual([]);
   });
 
-  it("messages of a layer above count by what is in them", () => {
+  it("the size of messages from a layer above is the size of their contents", () => {
     const payload = { kind: "struct" as const, fields: {} };
     const { state } = step(
       ipMulticast<{ text: string; numbers: number[]; none: null }>({}, payload),
@@ -279,7 +282,7 @@ describe("reliable multicast over IP multicast: room", () => {
   });
 });
 
-describe("reliable multicast over IP multicast: what it drops", () => {
+describe("reliable multicast over IP multicast: invalid messages", () => {
   const node = { self: 0, peers: [1, 2] };
   const data = { type: "data", view: 0, number: 1, stable: 0, acks: [0, 1, 0], payload: "m" } as const;
   const nack = { type: "nack", view: 0, acks: [0, 0, 0], wanted: [{ sender: 0, from: 1, to: 1, at: 0 }] } as const;
@@ -288,21 +291,21 @@ describe("reliable multicast over IP multicast: what it drops", () => {
 
   it.each([
     ["of another view", 1, { ...data, view: 1 }],
-    ["of nobody in the group", 7, data],
+    ["from a non-member", 7, data],
     ["without a number", 1, { ...data, number: 0 }],
-    ["that nobody can have sent yet", 1, { ...data, number: 1_281 }],
-    ["stable though this node lacks it", 1, { ...data, stable: 1 }],
+    ["that cannot have been sent yet", 1, { ...data, number: 1_281 }],
+    ["marked as stable although this node lacks it", 1, { ...data, stable: 1 }],
     ["with too few acknowledgements", 1, { ...data, acks: [0, 1] }],
-    ["that acknowledges what this node has not sent", 1, { ...data, acks: [1, 1, 0] }],
-    ["that acknowledges what cannot be", 1, { ...data, acks: [0, 1, 1_281] }],
-    ["that repairs a stranger's", 1, { ...data, type: "repair", sender: 7 }],
-    ["that asks for a stranger's", 1, wanting({ sender: 7 })],
-    ["that asks for number 0", 1, wanting({ from: 0 })],
-    ["that asks backwards", 1, wanting({ from: 2 })],
-    ["that asks for what was not sent", 1, wanting({ to: 1 })],
-    ["that asks for too much", 1, wanting({ sender: 2, to: 65 })],
-    ["that says too little of what is stable", 1, { ...session, stable: [] }],
-    ["that calls stable what this node lacks", 1, { ...session, stable: [0, 0, 1] }],
+    ["that acknowledges messages that this node has not sent", 1, { ...data, acks: [1, 1, 0] }],
+    ["that acknowledges impossible numbers", 1, { ...data, acks: [0, 1, 1_281] }],
+    ["that repairs a non-member's message", 1, { ...data, type: "repair", sender: 7 }],
+    ["that requests a non-member's message", 1, wanting({ sender: 7 })],
+    ["that requests number 0", 1, wanting({ from: 0 })],
+    ["that requests a reversed range", 1, wanting({ from: 2 })],
+    ["that requests unsent messages", 1, wanting({ to: 1 })],
+    ["that requests too much", 1, wanting({ sender: 2, to: 65 })],
+    ["that reports too few stable numbers", 1, { ...session, stable: [] }],
+    ["that marks a missing message as stable", 1, { ...session, stable: [0, 0, 1] }],
   ])("a message %s", (_what, from, message) => {
     const protocol = ipMulticast();
     const before = protocol.init(node.self, node.peers);
@@ -311,7 +314,7 @@ describe("reliable multicast over IP multicast: what it drops", () => {
     expect(state).toEqual(before);
   });
 
-  it("a message that has come before", () => {
+  it("ignores a duplicate message", () => {
     const protocol = ipMulticast();
     const receive = (state: IpMulticast["state"]) =>
       step(protocol, node, state, { kind: "receive", from: 1, message: { ...data, acks: [...data.acks] } });
@@ -325,7 +328,7 @@ describe("reliable multicast over IP multicast: what it drops", () => {
   });
 });
 
-describe("reliable multicast over IP multicast: whatever the network does", () => {
+describe("reliable multicast over IP multicast, under any network faults", () => {
   const conditions = fc.record({
     seed: fc.nat(),
     nodes: fc.integer({ min: 2, max: 7 }),
@@ -335,7 +338,7 @@ describe("reliable multicast over IP multicast: whatever the network does", () =
   });
   const sends = fc.array(fc.record({ from: fc.nat(6), at: fc.nat(300) }), { minLength: 1, maxLength: 60 });
 
-  it("all is delivered once, in the order of each sender, and nothing is kept", () => {
+  it("all messages are delivered once, in the order of each sender, and none is kept", () => {
     fc.assert(
       fc.property(conditions, sends, ({ seed, nodes, windowMessages, ...link }, planned) => {
         const sim = simulation<IpMulticast>({
@@ -369,7 +372,7 @@ describe("reliable multicast over IP multicast: whatever the network does", () =
     );
   });
 
-  it("a node that has forgotten all is not understood any more: crashes need views", () => {
+  it("a node that has lost its state is no longer understood: crashes need views", () => {
     const staged = group(2, { maxRepeats: 2 });
     staged.send(0, "before");
     staged.sim.run();

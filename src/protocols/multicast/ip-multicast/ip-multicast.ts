@@ -1,16 +1,18 @@
 /**
- * Reliable multicast over IP multicast: a message goes out once, in one datagram, and acknowledgements ride on whatever is
- * sent anyway. Who finds that it lacks a message asks for it, and anybody who has it may answer.
+ * Reliable multicast over IP multicast: a message is sent once, in one datagram, and acknowledgements are piggybacked
+ * on other messages. A node that detects a missing message requests it, and any node that has the message may reply.
  * Coulouris et al. §15.4.2; back-off, suppression and session messages as in Floyd, Jacobson, Liu, McCanne & Zhang, "A
  * Reliable Multicast Framework for Light-weight Sessions and Application Level Framing", IEEE/ACM ToN 1997 (SRM).
  *
- * Assumes   no crashes, unless `views` stands beside it; datagrams may be lost, doubled and overtaken, but not for ever.
- * Safety    integrity: every message at most once, and only what was sent; validity: a sender delivers its own; messages of
- *           one sender in the order of sending; nobody keeps more than a window of anybody's messages, or while the group
- *           changes more than twice the window and what may wait for it.
- * Liveness  agreement: what one has delivered, everybody delivers in the end; then nothing is kept any more.
- * Cost      one datagram a multicast where others speak too; one acknowledgement of each of the N − 1 others after a pause;
- *           for each loss one negative acknowledgement and one repair.
+ * Assumes   no crashes, unless it runs together with `views`; datagrams may be lost, duplicated and reordered, but not
+ *           forever.
+ * Safety    integrity: every message is delivered at most once, and only if it was sent; validity: a sender delivers
+ *           its own messages; messages from the same sender are delivered in the order they were sent; a node keeps at
+ *           most one window of each sender's messages or, while the group is changing, at most twice the window plus
+ *           the waiting messages.
+ * Liveness  agreement: a message that one node delivers is eventually delivered by all, and then no longer kept.
+ * Cost      one datagram per multicast if other nodes also send; after a pause, one acknowledgement from each of the N
+ *           − 1 other nodes; one negative acknowledgement and one repair for each loss.
  */
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { type Shape, text } from "../../../core/shape.ts";
@@ -39,7 +41,7 @@ import {
 
 type Group<P> = World<State<P>>;
 
-/** Pairs of nodes that are in the same view. */
+/** Whether the predicate holds for all pairs of nodes in the same view. */
 function everyPair<P>({ alive, state }: Group<P>, holds: (a: State<P>, b: State<P>) => boolean): boolean {
   const inside = alive.map((node) => state(node)).filter(({ phase }) => phase !== "outside");
   return inside.every((a) => inside.every((b) => a.view !== b.view || holds(a, b)));
@@ -50,14 +52,14 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
   return [
     {
       name: "integrity",
-      claim: "nobody has delivered more of a member's messages than it has sent",
+      claim: "no node has delivered more messages from a member than the member has sent",
       when: "always",
       holds: (world) =>
         everyPair<P>(world, (a, sender) => (a.streams[sender.me]?.delivered ?? 0) <= receivedOf(sender, sender.me)),
     },
     {
       name: "validity",
-      claim: "a sender has delivered all that it has multicast",
+      claim: "a sender has delivered every message that it has multicast",
       when: "always",
       holds: ({ alive, state }) =>
         alive.every((node) => {
@@ -67,7 +69,7 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
     },
     eventually(
       "agreement",
-      "then or later, everybody in a view has delivered what anybody in it has received, and lacks nothing it knows of",
+      "eventually, every member of a view delivers every message that any member has received, and lacks no message that it knows of",
       ({ alive, state }, node) => {
         const one: State<P> = state(node);
         return (
@@ -87,12 +89,13 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
     {
       name: "bounded buffers",
       claim:
-        "nobody keeps more than a window of anybody's messages, and no more wait than may; while the group changes, twice what may be in the window and wait",
+        "no node keeps more than one window of messages per sender, or more waiting messages than allowed; during a view change, the limits are twice as high",
       when: "always",
       holds: ({ alive, state }) =>
         alive.every((node: NodeId) => {
           const { phase, streams, waiting }: State<P> = state(node);
-          // While the group changes, what it was told to fill is kept beyond what it had received.
+          // While the group is changing, a node also keeps the messages that it must obtain, beyond those it has
+          // received.
           const most = phase === "open" ? bounds.windowMessages : 2 * reachOf(bounds);
           return waiting.length <= bounds.maxWaiting && streams.every(({ kept }) => kept.length <= most);
         }),
@@ -101,7 +104,7 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
       ? [
           eventually<IpMulticast<P>>(
             "stability",
-            "nobody keeps anything for ever, unless the group is about to change: all come to know that all have it",
+            "no node keeps a message forever, unless the group is about to change: all nodes eventually know that it is stable",
             ({ state }, node) => {
               const { phase, streams }: State<P> = state(node);
               return phase !== "open" || streams.every(({ kept }) => kept.length === 0);
@@ -112,7 +115,7 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
   ];
 }
 
-/** Received and not delivered, by sender. */
+/** Returns the messages that have been received but not yet delivered, by sender. */
 const heldBack = <P>({ streams }: State<P>): Place[] =>
   streams.flatMap(({ kept, freed, delivered }, sender) =>
     kept.slice(delivered - freed).flatMap((each, i) => (each === null ? [] : [{ sender, number: delivered + 1 + i }])),
@@ -123,11 +126,14 @@ function declarations<P>(
 ): Pick<Protocol<IpMulticast<P>>, "source" | "assumes" | "properties" | "costs" | "view"> {
   return {
     source: "Coulouris et al. §15.4.2; Floyd et al., IEEE/ACM ToN 1997",
-    assumes: ["no crashes, or views beside it", "datagrams may be lost, doubled and overtaken, but not for ever"],
+    assumes: [
+      "no crashes, or an additional view protocol",
+      "datagrams may be lost, duplicated and reordered, but not forever",
+    ],
     properties: properties(options),
     costs: [
       { when: "one multicast", messages: (nodes) => nodes - 1 },
-      { when: "everybody's acknowledgement, after a pause", messages: (nodes) => (nodes - 1) ** 2 },
+      { when: "the acknowledgements of all members, after a pause", messages: (nodes) => (nodes - 1) ** 2 },
     ],
     view(state) {
       const { phase, waiting, view } = state;
@@ -149,7 +155,11 @@ export type { IpMulticast, IpMulticastOptions } from "./vocabulary.ts";
 
 const MAX_PAYLOAD_BYTES = 65_536;
 
-/** @param payload the shape of what is multicast: text, or messages of the layer above. */
+/**
+ * Creates reliable multicast over IP multicast.
+ * @param payload the shape of the messages: text, or messages from the layer above
+ * @throws UsageError if an option is unknown or out of range
+ */
 export function ipMulticast<P = string>(
   given?: Partial<IpMulticastOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<P>,
@@ -159,11 +169,14 @@ export function ipMulticast<P = string>(
   const repairs = repairing<P>(options);
   const changes = viewChanges<P>(talks, repairs);
 
-  /** True if the message is new. Too far ahead it is dropped, and will be repaired: nobody needs room for more than a window. */
+  /**
+   * Stores a received message. Returns whether it is new. To bound the buffer, a message beyond the window is dropped;
+   * it is repaired later.
+   */
   function take(state: State<P>, sender: number, number: number, content: P, ctx: Ctx<P>): boolean {
     const stream = state.streams[sender] as Stream<P>;
     const room = state.phase === "open" ? options.windowMessages : reachOf(options);
-    // A node that was silenced late may hold more than there was room for here: what the cut takes is taken.
+    // A node that blocked later may hold more messages than fit here. Messages in the cut are accepted anyway.
     const most = Math.max(stream.freed + room, state.fill?.cut[sender] ?? 0);
     if (!isMissing(stream, number) || number > most) return false;
     keep(stream, number, content);
@@ -172,7 +185,10 @@ export function ipMulticast<P = string>(
     return true;
   }
 
-  /** After a message: S = R + 1 has been delivered, S > R + 1 or an acknowledgement above R has shown a loss. */
+  /**
+   * Runs after each message. If S = R + 1, the message has been delivered; S > R + 1, or an acknowledgement above R,
+   * has revealed a loss.
+   */
   function settle(state: State<P>, ctx: Ctx<P>): void {
     repairs.look(state, ctx);
     changes.sayIfFilled(state, ctx);

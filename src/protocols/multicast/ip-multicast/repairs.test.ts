@@ -1,4 +1,7 @@
-/** Timers that run for ever, here those that ask again, hide nothing: what is never repaired is seen to be owed. */
+/**
+ * Checks that recurring timers, here for repeated requests, do not mask violations: a message that is never repaired is
+ * reported as owed.
+ */
 import { describe, expect, it } from "vitest";
 import { stage, use } from "../../../../test/protocols/multicast-stage.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
@@ -12,7 +15,7 @@ import { multicastWithWorkload } from "../family/workload.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
 import { evenly, MAX_WANTED } from "./vocabulary.ts";
 
-/** Who is asked for a message does not answer. */
+/** A faulty protocol: a node does not answer requests for messages. */
 const withoutRepairs = (options: Partial<IpMulticastOptions>): Protocol<IpMulticast> =>
   withContext(
     ipMulticast(options),
@@ -23,8 +26,8 @@ const withoutRepairs = (options: Partial<IpMulticastOptions>): Protocol<IpMultic
     })),
   );
 
-describe("reliable multicast over IP multicast in which nobody repairs", () => {
-  it("sim: whoever missed a message waits for it when the run is cut off", () => {
+describe("reliable multicast over IP multicast without repairs", () => {
+  it("sim: a node that missed a message still waits for it when the run is cut off", () => {
     const owed = (protocol: Protocol<IpMulticast>) => {
       const sim = simulation({
         protocol: multicastWithWorkload(protocol, delivery),
@@ -47,7 +50,7 @@ describe("reliable multicast over IP multicast in which nobody repairs", () => {
     ]);
   });
 
-  it("check: a run that asks again and again and never delivers", () => {
+  it("check: a run that repeats requests and never delivers", () => {
     const system = {
       protocol: multicastWithWorkload(withoutRepairs(evenly), delivery),
       nodes: [0, 1],
@@ -69,12 +72,12 @@ describe("reliable multicast over IP multicast in which nobody repairs", () => {
 const group = (nodes: number, options: Partial<IpMulticastOptions> = {}) =>
   stage<IpMulticast>(ipMulticast(options), nodes, { properties: "at the end" });
 
-describe("what is missing of more senders than one message asks for", () => {
+describe("missing messages of more senders than fit into one request", () => {
   const MANY = MAX_WANTED + 6;
   const last = MANY - 1;
   const others = range(0, last - 1);
 
-  /** Each of the others has sent a message that does not reach the last. */
+  /** Creates a group where each other node has sent a message that does not reach the last node. */
   function deaf(options: Partial<IpMulticastOptions>, prepare: (staged: ReturnType<typeof group>) => void) {
     const staged = group(MANY, options);
     prepare(staged);
@@ -83,7 +86,7 @@ describe("what is missing of more senders than one message asks for", () => {
     return staged;
   }
 
-  it("is asked for in one message after the other", () => {
+  it("are requested in several messages", () => {
     const staged = deaf({}, () => {});
     staged.sim.heal();
     staged.sim.run(3_000);
@@ -92,7 +95,7 @@ describe("what is missing of more senders than one message asks for", () => {
     expect(staged.sim.verdict()).toEqual([]);
   });
 
-  it("is asked for before the group changes, too", () => {
+  it("are requested before the group changes, too", () => {
     const members = range(0, last);
     const staged = deaf({ begin: "outside", sessions: false }, ({ sim }) => {
       for (const node of members) sim.command(node, { type: "change", view: 1, members, cut: [] });
@@ -108,10 +111,10 @@ describe("what is missing of more senders than one message asks for", () => {
   });
 });
 
-describe("a member that does not hear another", () => {
-  it.each([3, 5])("gets its messages of those who do (N = %i)", (nodes) => {
+describe("a member that cannot receive from another", () => {
+  it.each([3, 5])("gets its messages from the other members (N = %i)", (nodes) => {
     const staged = group(nodes);
-    staged.sim.cut(0, nodes - 1); // One way: 0 hears that it is asked, and answers.
+    staged.sim.cut(0, nodes - 1); // Cut one way only: 0 still receives the requests.
     staged.send(0, "m");
     staged.sim.run(2_000);
     expect(staged.at(nodes - 1)).toEqual(["m"]);
@@ -122,7 +125,7 @@ describe("a member that does not hear another", () => {
 type Command = IpMulticast["command"];
 type Event = IpMulticast["event"];
 
-/** A group whose views are changed by hand, as `views` would. */
+/** Creates a group whose views the test changes, as `views` would do. */
 function changing(nodes: number, options: Partial<IpMulticastOptions> = {}) {
   const staged = stage<IpMulticast>(ipMulticast({ begin: "outside", ...options }), nodes);
   const tell = (who: number[], command: Command): void => {
@@ -133,13 +136,13 @@ function changing(nodes: number, options: Partial<IpMulticastOptions> = {}) {
     tell,
     install: (view: number, members: number[], cut: number[] = []) =>
       tell(members, { type: "change", view, members, cut }),
-    /** What a node has said but what it delivered. */
+    /** Returns a node's events other than deliveries. */
     said: (node: number, type: Event["type"]) => staged.sim.events(node).filter((event) => event.type === type),
     state: (node: number) => staged.sim.world.state(node),
   };
 }
 
-/** Three nodes in a view; node 2 has missed the second message of 0, which has crashed. */
+/** Creates three nodes in a view. Node 2 has missed the second message from node 0, which has crashed. */
 function withLoss() {
   const staged = changing(3);
   staged.install(1, [0, 1, 2]);
@@ -153,7 +156,7 @@ function withLoss() {
 }
 
 describe("ip-multicast when the group changes", () => {
-  it("outside of every view a node holds what is sent and takes nothing", () => {
+  it("a node outside of every view keeps sent messages and accepts none", () => {
     const staged = changing(2);
     staged.send(0, "early");
     staged.install(1, [1]);
@@ -168,7 +171,7 @@ describe("ip-multicast when the group changes", () => {
   });
 
   it.each([2, 3])(
-    "of %i members, who has not heard of the change is not told that all have what comes too late for it",
+    "with %i members, a sender that missed the flush does not learn that all have its message, which is too late for the view",
     (nodes) => {
       const staged = changing(nodes);
       const all = range(0, nodes - 1);
@@ -188,7 +191,7 @@ describe("ip-multicast when the group changes", () => {
     },
   );
 
-  it("who is outside has received nothing and has nothing to get", () => {
+  it("a node outside has received nothing and obtains nothing", () => {
     const staged = changing(2);
     staged.tell([0], { type: "flush", round: 3 });
     staged.tell([0], { type: "fill", round: 3, cut: [5, 5], holders: [1, 1] });
@@ -198,7 +201,7 @@ describe("ip-multicast when the group changes", () => {
     ]);
   });
 
-  it("a flush blocks once, and says each time what has been received", () => {
+  it("a flush blocks once, and reports the received messages each time", () => {
     const staged = withLoss();
     staged.tell([1, 2], { type: "flush", round: 1 });
     staged.tell([1, 2], { type: "flush", round: 2 });
@@ -210,12 +213,12 @@ describe("ip-multicast when the group changes", () => {
     expect(staged.said(2, "flushed").at(-1)).toEqual({ type: "flushed", round: 2, received: [1, 0, 0] });
   });
 
-  it("who is silenced early fills up to the cut; meanwhile the others go on only as far as they have room", () => {
+  it("a member that blocked early obtains messages up to the cut; the others continue only within their windows", () => {
     const staged = changing(3, { windowMessages: 2, maxWaiting: 2 });
     staged.install(1, [0, 1, 2]);
     staged.tell([2], { type: "flush", round: 1 });
     for (let n = 1; n <= 9; n++) {
-      staged.send(0, `${n}`); // Node 2 acknowledges nothing any more.
+      staged.send(0, `${n}`); // Node 2 no longer acknowledges.
       staged.sim.run(staged.sim.now + 200);
     }
     staged.tell([0, 1], { type: "flush", round: 1 });
@@ -227,7 +230,7 @@ describe("ip-multicast when the group changes", () => {
     expect(staged.sim.violations).toEqual([]);
   });
 
-  it("what has waited for room belongs to this view, and goes out before the flush", () => {
+  it("messages that waited for room belong to this view and are sent before the flush", () => {
     const staged = changing(2, { windowMessages: 2 });
     staged.install(1, [0, 1]);
     for (const payload of ["a", "b", "c", "d"]) staged.send(0, payload);
@@ -245,14 +248,14 @@ describe("ip-multicast when the group changes", () => {
     expect(staged.sim.violations).toEqual([]);
   });
 
-  it("who lacks a part of the cut gets it from a holder, though the sender has crashed; then all deliver the same", async () => {
+  it("a member gets missing parts of the cut from a holder after the sender crashed; then all deliver the same", async () => {
     const staged = withLoss();
     staged.tell([1, 2], { type: "flush", round: 1 });
     staged.send(1, "next");
     staged.tell([2], { type: "fill", round: 1, cut: [2, 0, 0], holders: [1, 1, 2] });
     staged.sim.run(staged.sim.now + 20);
     expect(staged.said(2, "filled")).toEqual([{ type: "filled", round: 1 }]);
-    expect(staged.at(2)).toEqual(["a"]); // Blocked: nothing is delivered before the view.
+    expect(staged.at(2)).toEqual(["a"]); // Node 2 is blocked: it delivers nothing before the view.
     staged.install(2, [1, 2], [2, 0, 0]);
     staged.sim.run(staged.sim.now + 2_000);
     expect([staged.at(1), staged.at(2)]).toEqual([
@@ -266,7 +269,7 @@ describe("ip-multicast when the group changes", () => {
     await expect(staged.story()).toMatchFileSnapshot("stories/change.txt");
   });
 
-  it("whose holder does not answer asks the next", () => {
+  it("if a holder does not answer, the next one is asked", () => {
     const staged = changing(4);
     staged.install(1, [0, 1, 2, 3]);
     staged.sim.cut(0, 2);
@@ -279,10 +282,10 @@ describe("ip-multicast when the group changes", () => {
     expect(staged.said(2, "filled")).toEqual([{ type: "filled", round: 1 }]);
   });
 
-  it("what was received beyond the cut is delivered by nobody", () => {
+  it("messages received beyond the cut are delivered by no member", () => {
     const staged = withLoss();
     staged.tell([1, 2], { type: "flush", round: 1 });
-    expect(() => staged.install(2, [1, 2], [1, 0, 0])).toThrow("delivered no more before view 2"); // Node 1 has.
+    expect(() => staged.install(2, [1, 2], [1, 0, 0])).toThrow("before view 2, got 2,0,0"); // Node 1 has received it.
     const other = changing(3);
     other.install(1, [0, 1, 2]);
     other.tell([1, 2], { type: "flush", round: 1 });
@@ -299,19 +302,19 @@ describe("ip-multicast when the group changes", () => {
     const staged = withLoss();
     staged.tell([1, 2], { type: "flush", round: 1 });
     expect(() => staged.tell([2], { type: "change", view: 2, members: [1, 2], cut: [2, 0, 0] })).toThrow(
-      "expected to have received 2,0,0 of 0,1,2 and to have delivered no more before view 2, got 1,0,0",
+      "expected to have received exactly the messages up to 2,0,0 from the members 0,1,2 before view 2, got 1,0,0",
     );
     expect(() => staged.tell([2], { type: "change", view: 2, members: [1, 2], cut: [2] })).toThrow("got 1,0,0");
   });
 
-  it("a fill for another group is not answered", () => {
+  it("ignores a fill for another group", () => {
     const staged = withLoss();
     staged.tell([2], { type: "fill", round: 1, cut: [2, 0], holders: [1, 1] });
     expect(staged.said(2, "filled")).toEqual([]);
     expect(staged.state(2).fill).toBeNull();
   });
 
-  it("who is ejected forgets what it has not delivered, and keeps what waits", () => {
+  it("an ejected node discards undelivered messages and keeps waiting ones", () => {
     const staged = withLoss();
     staged.tell([1], { type: "flush", round: 1 });
     staged.send(1, "waits");
@@ -321,12 +324,12 @@ describe("ip-multicast when the group changes", () => {
     staged.install(5, [1, 2], [1, 0, 0]);
     staged.sim.run(staged.sim.now + 2_000);
     expect(staged.at(2).at(-1)).toBe("waits");
-    expect(staged.ids(2).at(-1)).toBe("1.1"); // Counted anew in each view.
+    expect(staged.ids(2).at(-1)).toBe("1.1"); // Numbers restart in each view.
   });
 
-  it("no timer of the view before runs on, and its late messages are dropped", () => {
+  it("timers of the previous view stop, and its late messages are dropped", () => {
     const staged = withLoss();
-    staged.sim.run(staged.sim.now + 45); // Somebody is asking again and again for what the crashed one has sent.
+    staged.sim.run(staged.sim.now + 45); // A node is repeating requests for the crashed node's messages.
     staged.tell([1, 2], { type: "flush", round: 1 });
     staged.tell([2], { type: "fill", round: 1, cut: [2, 0, 0], holders: [1, 1, 2] });
     staged.sim.run(staged.sim.now + 25);

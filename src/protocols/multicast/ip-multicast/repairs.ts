@@ -1,7 +1,8 @@
 /**
- * What is missing and how it is made good. A gap is asked for after a random wait, unless somebody else asks meanwhile; its
- * sender answers at once, or when it is asked for again another in turn, since the node that asks may not hear the sender; and
- * everybody else who has the message answers after a random wait, unless somebody else does meanwhile.
+ * Detects and repairs losses. After a random wait, a node requests the messages missing in a gap, unless another node
+ * requests them first. The sender answers at once. If the request is repeated, it asks the other nodes in turn, because
+ * the sender may be unreachable. All other nodes that have the message answer after a random wait, unless another node
+ * answers first.
  */
 import type { NodeId } from "../../../core/protocol.ts";
 import { haveSpoken, isMissing, keptAt } from "./sessions.ts";
@@ -20,11 +21,15 @@ import {
 
 export type Repairs<P> = ReturnType<typeof repairing<P>>;
 
+/** Creates the handlers for nacks and repairs. */
 export function repairing<P>(options: IpMulticastOptions) {
   const { nackMs, repairMs } = options;
   const asking = patience(options.repeatMs, options.maxRepeatMs, options.maxRepeats);
 
-  /** Whether something is missing that nobody has asked for. What is not missing is not looked at again. */
+  /**
+   * Whether there is a missing message that no node has requested. Messages that have been received are not checked
+   * again.
+   */
   function hasNewGap(state: State<P>, sender: number): boolean {
     const stream = state.streams[sender] as Stream<P>;
     stream.requested = Math.max(stream.requested, receivedOf(state, sender));
@@ -35,7 +40,7 @@ export function repairing<P>(options: IpMulticastOptions) {
   const isWhole = (state: State<P>): boolean =>
     state.streams.every(({ acks, known }) => (acks[state.me] as number) >= known);
 
-  /** After anything that may have shown a gap, or closed one. */
+  /** Runs after any event that may have revealed or closed a gap. */
   function look(state: State<P>, ctx: Ctx<P>): void {
     if (isWhole(state)) return beAtEase(state, ctx);
     if (!state.isNacking && state.streams.some((_stream, sender) => hasNewGap(state, sender))) {
@@ -59,7 +64,7 @@ export function repairing<P>(options: IpMulticastOptions) {
     for (const stream of state.streams) stream.noticed = 0;
   }
 
-  /** The timer `nack`: asks for what nobody has asked for. */
+  /** Handles the `nack` timer: requests the missing messages that no node has requested yet. */
   function ask(state: State<P>, ctx: Ctx<P>): void {
     state.isNacking = false;
     const wanted: Wanted[] = [];
@@ -70,10 +75,10 @@ export function repairing<P>(options: IpMulticastOptions) {
     }
     sendNack(state, wanted, ctx);
     askAgainLater(state, ctx);
-    look(state, ctx); // There may be more than one message takes, or newer ones.
+    look(state, ctx); // There may be newer gaps, or more missing messages than one request can hold.
   }
 
-  /** The timer `again`. */
+  /** Handles the `again` timer. */
   function askAgain(state: State<P>, ctx: Ctx<P>): void {
     state.isAskingAgain = false;
     state.attempts = asking.next(state.attempts);
@@ -92,10 +97,14 @@ export function repairing<P>(options: IpMulticastOptions) {
     ctx.setTimer("again", [waitMs, 1.5 * waitMs]);
   }
 
-  /** Puts what is missing from `from` to `last` on the list, as much as is the sender's share of it. Up to where it got. */
+  /**
+   * Adds the sender's missing messages from number `from` to `last` to the list, up to the sender's share. Returns the
+   * last number covered.
+   */
   function addWanted(state: State<P>, wanted: Wanted[], sender: number, from: number, last: number): number {
     const stream = state.streams[sender] as Stream<P>;
-    // Nobody's messages wait until all of another's have come. Where more senders lack something than fit, the rest come later.
+    // Each sender gets a share, so that no sender has to wait for another. If too many senders have gaps, the rest
+    // follow later.
     const behind = state.streams.filter(({ acks, known }) => (acks[state.me] as number) < known).length;
     let room = Math.max(1, Math.floor(MAX_WANTED / behind));
     for (let number = from; number <= last; number++) {
@@ -110,10 +119,9 @@ export function repairing<P>(options: IpMulticastOptions) {
     return last;
   }
 
-  /**
-   * The sender has it for sure, but may not be heard here: a node that asks again asks the others in turn. If the group changes
-   * because the sender has crashed, those who have it take turns.
-   */
+  // Returns the node that should answer at once. The sender has the message but may be unreachable, so repeated
+  // requests ask the other nodes in turn. If the group is changing because the sender has crashed, the holders of the
+  // message take turns.
   function askedFirst({ members, me, fill, attempts }: State<P>, sender: number): NodeId {
     if (fill !== null && fill.holders.length > 0)
       return fill.holders[(sender + attempts) % fill.holders.length] as NodeId;
@@ -127,7 +135,7 @@ export function repairing<P>(options: IpMulticastOptions) {
     haveSpoken(state);
   }
 
-  /** Somebody asks: this node answers, and does not ask for the same itself. */
+  /** Handles a request. This node answers, and does not request the same messages itself. */
   function heed(state: State<P>, wanted: readonly Wanted[], ctx: Ctx<P>): void {
     for (const { sender: of, from, to, at } of wanted) {
       const sender = state.members.indexOf(of);
@@ -142,11 +150,12 @@ export function repairing<P>(options: IpMulticastOptions) {
       stream.requested = requested;
     }
     if (!state.streams.some((_stream, sender) => hasNewGap(state, sender))) forgetNack(state, ctx);
-    if (isAskedAgain(state, wanted)) state.isAskingAgain = false; // By somebody else: the wait begins anew.
+    // The other node's request restarts this node's wait.
+    if (isAskedAgain(state, wanted)) state.isAskingAgain = false;
     askAgainLater(state, ctx);
   }
 
-  /** Whether this node would ask again for something, and all of it has just been asked for. */
+  /** Whether another node has just requested all the messages that this node would request again. */
   function isAskedAgain(state: State<P>, wanted: readonly Wanted[]): boolean {
     let isAnything = false;
     for (const [sender, stream] of state.streams.entries()) {
@@ -184,14 +193,17 @@ export function repairing<P>(options: IpMulticastOptions) {
     haveSpoken(state);
   }
 
-  /** The timer `repair`: sends what nobody else has sent; what was sent before this wait may be asked for again. */
+  /**
+   * Handles the `repair` timer: sends the repairs that no other node has sent. From now on, messages that were repaired
+   * in the previous interval may be requested again.
+   */
   function repair(state: State<P>, ctx: Ctx<P>): void {
     const before = state.repairs;
     state.isRepairing = false;
     state.repairs = [];
     for (const { sender, number } of before) {
       const kept = keptAt(state.streams[sender] as Stream<P>, number);
-      if (kept === null) continue; // All have it.
+      if (kept === null) continue; // All members have the message.
       if (kept.repair === "owed") {
         sendRepair(state, sender, number, kept, ctx);
         state.repairs.push({ sender, number });
@@ -200,13 +212,13 @@ export function repairing<P>(options: IpMulticastOptions) {
     restBetweenRepairs(state, ctx);
   }
 
-  /** Somebody else has repaired it. */
+  /** Cancels a repair because another node has sent it. */
   function spare(stream: Stream<P>, number: number): void {
     const kept = keptAt(stream, number);
     if (kept?.repair === "owed") kept.repair = "recent";
   }
 
-  /** Something that was missing has come: what still is need not wait as long any more. */
+  /** Runs when a missing message has arrived. The waits for the remaining messages start again from the shortest. */
   function takeHeart(state: State<P>, ctx: Ctx<P>): void {
     state.attempts = 0;
     if (

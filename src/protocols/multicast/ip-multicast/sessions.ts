@@ -1,8 +1,8 @@
 /**
- * What nodes say of what they have: acknowledgements ride on every message, and who has nothing to send says them alone.
- * From them follows what is stable, so is freed, and so how much more its sender may send. Who knows of something that is
- * not stable speaks again and again: so the loss of the last message shows, and that of the last acknowledgement. When all
- * is stable, nobody speaks.
+ * Handles acknowledgements and session messages. Acknowledgements are piggybacked on every message; a node that has no
+ * messages to send sends them separately. They determine which messages are stable and can be freed, and thus how much
+ * more the sender may send. A node that knows of an unstable message repeatedly sends session messages, so that the
+ * loss of the last message or acknowledgement is detected. Once all messages are stable, no node sends anything.
  */
 import type { NodeId } from "../../../core/protocol.ts";
 import {
@@ -17,8 +17,8 @@ import {
   type Stream,
 } from "./vocabulary.ts";
 
-// The messages of each member: what is kept of them, what is missing, what is stable. Numbers are places in an array that
-// begins after what has been freed, so nothing is searched for on the usual path.
+// Streams: each member's kept, missing and stable messages. Message numbers index an array that starts after the freed
+// messages, so the common path needs no search.
 
 const emptyStream = <P>(members: number): Stream<P> => ({
   acks: Array<number>(members).fill(0),
@@ -32,7 +32,7 @@ const emptyStream = <P>(members: number): Stream<P> => ({
   overdue: 0,
 });
 
-/** The state of a node in a view that has just begun, or outside of all of them. What waits goes with it. */
+/** Returns a node's state at the beginning of a view, or outside the group. Waiting messages are carried over. */
 export function stateIn<P>(self: NodeId, view: number, members: NodeId[], waiting: P[]): State<P> {
   return {
     phase: members.length === 0 ? "outside" : "open",
@@ -57,20 +57,22 @@ export function stateIn<P>(self: NodeId, view: number, members: NodeId[], waitin
   };
 }
 
+/** Returns the message with the given number, or null if this node does not keep it. */
 export const keptAt = <P>({ kept, freed }: Stream<P>, number: number): Kept<P> | null =>
   kept[number - freed - 1] ?? null;
 
-/** Not received; those that have been freed have been. */
+/** Whether the message has not been received. Freed messages count as received. */
 export const isMissing = <P>(stream: Stream<P>, number: number): boolean =>
   number > stream.freed && keptAt(stream, number) === null;
 
+/** Keeps a message for repairs. */
 export function keep<P>(stream: Stream<P>, number: number, payload: P): void {
   while (stream.kept.length < number - stream.freed) stream.kept.push(null);
   stream.kept[number - stream.freed - 1] = { payload, repair: "none" };
   stream.known = Math.max(stream.known, number);
 }
 
-/** R goes up to the next gap. */
+/** Advances R to the next gap. */
 export function advance<P>(state: State<P>, sender: number): void {
   const stream = state.streams[sender] as Stream<P>;
   let received = stream.acks[state.me] as number;
@@ -78,6 +80,7 @@ export function advance<P>(state: State<P>, sender: number): void {
   stream.acks[state.me] = received;
 }
 
+/** Delivers received messages from a sender in order. */
 export function deliverUpTo<P>(state: State<P>, sender: number, last: number, ctx: Ctx<P>): void {
   const stream = state.streams[sender] as Stream<P>;
   while (stream.delivered < last) {
@@ -87,12 +90,16 @@ export function deliverUpTo<P>(state: State<P>, sender: number, last: number, ct
   }
 }
 
+/** Emits `delivered` for a message. */
 export function tell<P>(state: State<P>, sender: number, number: number, payload: P, ctx: Ctx<P>): void {
   const from = state.members[sender] as NodeId;
   ctx.emit({ type: "delivered", from, payload, id: `${from}.${number}` });
 }
 
-/** Nobody will ask for it any more, and it has been delivered here. Acknowledgements free many at a time. */
+/**
+ * Frees messages that are stable and have been delivered here, because no node can still request them. One
+ * acknowledgement may free many messages.
+ */
 function free<P>(stream: Stream<P>): Kept<P>[] {
   const upTo = Math.min(stream.stable, stream.delivered);
   if (upTo <= stream.freed) return [];
@@ -101,7 +108,7 @@ function free<P>(stream: Stream<P>): Kept<P>[] {
   return freed;
 }
 
-/** What is stable follows from what all have acknowledged. Whether it has grown. */
+/** Works out from all acknowledgements which messages are stable. Returns whether any have become stable. */
 function settleStable<P>(stream: Stream<P>): boolean {
   let least = stream.acks[0] as number;
   for (const ack of stream.acks) if (ack < least) least = ack;
@@ -110,7 +117,7 @@ function settleStable<P>(stream: Stream<P>): boolean {
   return true;
 }
 
-/** Up to here every member has received all, says somebody who knows. */
+/** Handles a report from another node that all members have received all messages up to `told`. */
 function learnStable<P>(stream: Stream<P>, told: number): boolean {
   if (told <= stream.stable) return false;
   for (let member = 0; member < stream.acks.length; member++)
@@ -119,14 +126,14 @@ function learnStable<P>(stream: Stream<P>, told: number): boolean {
   return true;
 }
 
-/** Everything that a node sends says what it has received. */
+/** Records that this node has sent a message, and thereby its acknowledgements, which every message carries. */
 export function haveSpoken<P>(state: State<P>): void {
   state.fresh = 0;
   state.hasRequest = false;
   state.hasSpoken = true;
 }
 
-/** How much a payload is: a character counts one, a number eight. */
+/** Returns a payload's size: 1 per character, 8 per number. */
 function sizeOf(value: unknown): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 8;
@@ -135,6 +142,7 @@ function sizeOf(value: unknown): number {
 
 export type Sessions<P> = ReturnType<typeof sessions<P>>;
 
+/** Creates the handlers for acknowledgements and session messages. */
 export function sessions<P>(options: IpMulticastOptions) {
   const { ackMs, ackEvery, windowMessages, windowBytes, maxWaiting } = options;
   const repeating = patience(options.sessionMs, options.maxSessionMs, options.maxRepeats);
@@ -172,14 +180,17 @@ export function sessions<P>(options: IpMulticastOptions) {
     state.talk = "none";
   }
 
-  /** Whatever has waited long for something to happen need not wait so long for the next. */
+  /** Resets the waits to their shortest duration after progress. */
   function goOn(state: State<P>): void {
     if (state.repeats === 0) return;
     state.repeats = 0;
     if (state.talk === "later") state.talk = "none";
   }
 
-  /** The timer `session`. Who has sent something meanwhile has said it all, and waits anew. */
+  /**
+   * Handles the `session` timer. If the node has sent a message in the meantime, that message carried its
+   * acknowledgements, so the node only starts the timer again.
+   */
   function talk(state: State<P>, ctx: Ctx<P>): void {
     state.talk = "none";
     if (!state.hasSpoken && isUrged(state)) speak(state, false, ctx);
@@ -190,14 +201,17 @@ export function sessions<P>(options: IpMulticastOptions) {
     keepTalking(state, ctx);
   }
 
-  /** A message of another has come that was not known yet. `isAlone`: all before it is stable. */
+  /**
+   * Counts a new message from another node, and acknowledges at once if that is due. `isAlone`: whether all messages
+   * before it are stable.
+   */
   function count(state: State<P>, isAlone: boolean, ctx: Ctx<P>): void {
     state.fresh += 1;
     const isDue = state.fresh >= ackEvery || (isAlone && options.promptAcks);
     if (options.sessions && isDue) speak(state, false, ctx);
   }
 
-  /** What a member says that it has received. */
+  /** Handles a member's acknowledgements. */
   function hear(state: State<P>, member: number, acks: readonly number[], ctx: Ctx<P>): void {
     for (let sender = 0; sender < acks.length; sender++) {
       const stream = state.streams[sender] as Stream<P>;
@@ -214,12 +228,18 @@ export function sessions<P>(options: IpMulticastOptions) {
     if (learnStable(state.streams[sender] as Stream<P>, stable)) release(state, sender, ctx);
   }
 
-  /** What has been received here may have been all that was missing anywhere. While the group changes, that does not count. */
+  /**
+   * Runs after a member has acknowledged more of the sender's messages, which may make more of them stable. While the
+   * group is changing, no further messages become stable this way.
+   */
   function settle(state: State<P>, sender: number, ctx: Ctx<P>): void {
     if (state.promised === null && settleStable(state.streams[sender] as Stream<P>)) release(state, sender, ctx);
   }
 
-  /** More is stable than before: it is freed, and where it is one's own, there is room for more. */
+  /**
+   * Frees messages that have become stable. If they are this node's own, sends waiting messages, because there is room
+   * again.
+   */
   function release(state: State<P>, sender: number, ctx: Ctx<P>): void {
     const freed = free(state.streams[sender] as Stream<P>);
     goOn(state);
@@ -231,7 +251,7 @@ export function sessions<P>(options: IpMulticastOptions) {
 
   const hasRoom = (state: State<P>, payload: P): boolean => {
     const { known, stable } = own(state);
-    if (known === stable) return true; // However large it is.
+    if (known === stable) return true; // A single message always fits, no matter how large it is.
     return known - stable < windowMessages && state.unstableBytes + sizeOf(payload) <= windowBytes;
   };
 
@@ -247,7 +267,10 @@ export function sessions<P>(options: IpMulticastOptions) {
       multicast(state, state.waiting.shift() as P, ctx);
   }
 
-  /** There will be no room in this view any more: what has waited for it is of this view, and goes out now. */
+  /**
+   * Sends the messages that are waiting for room, regardless of the window. They belong to this view, and no more room
+   * will become free before the view ends.
+   */
   function sayAll(state: State<P>, ctx: Ctx<P>): void {
     for (const payload of state.waiting.splice(0)) multicast(state, payload, ctx);
   }
@@ -262,12 +285,12 @@ export function sessions<P>(options: IpMulticastOptions) {
     ctx.broadcast({ type: "data", view, number, stable: stream.stable, acks: receivedVector(state), payload });
     haveSpoken(state);
     deliverUpTo(state, me, number, ctx);
-    settle(state, me, ctx); // There may be nobody else.
+    settle(state, me, ctx); // This node may be the only member.
     goOn(state);
     keepTalking(state, ctx);
   }
 
-  /** Who asks is answered if this node knows of more. */
+  /** Schedules an answer to a request for acknowledgements if this node knows more than its sender. */
   function answer(state: State<P>, { acks, stable, asks }: Message<P, "session">): void {
     if (!asks) return;
     const knowsMore = state.streams.some(

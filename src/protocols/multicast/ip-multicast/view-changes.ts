@@ -1,7 +1,7 @@
 /**
- * How the group changes. First everybody stands still, says what it has received and acknowledges nothing more; then each
- * gets what others have, up to a cut that all agree on; then all deliver up to there, forget the rest, and begin anew with
- * the next view.
+ * Handles view changes. First, all members block: they report the messages that they have received, and acknowledge no
+ * more. Then each member obtains the messages that it lacks, up to an agreed cut. Finally, all members deliver up to
+ * the cut, discard the rest, and start the next view.
  */
 import { InvariantViolation } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -11,6 +11,7 @@ import { type Ctx, type IpMulticast, isCutOf, receivedOf, receivedVector, type S
 
 type Command<P, T extends string> = Extract<IpMulticast<P>["command"], { type: T }>;
 
+/** Creates the handlers for commands from the view agreement. */
 export function viewChanges<P>(sessions: Sessions<P>, repairs: Repairs<P>) {
   function flush(state: State<P>, { round }: Command<P, "flush">, ctx: Ctx<P>): void {
     if (state.phase === "open") {
@@ -19,16 +20,19 @@ export function viewChanges<P>(sessions: Sessions<P>, repairs: Repairs<P>) {
       state.promised = receivedVector(state);
       ctx.emit({ type: "blocked" });
     }
-    state.fill = null; // Of an earlier round.
+    state.fill = null; // Any earlier round is now obsolete.
     ctx.emit({ type: "flushed", round, received: receivedVector(state) });
   }
 
-  /** Who is outside has nothing to get: its first view begins empty. */
+  /**
+   * Obtains the missing messages up to the cut. A node outside the group obtains nothing, because its first view starts
+   * empty.
+   */
   function fill(state: State<P>, { round, cut, holders }: Command<P, "fill">, ctx: Ctx<P>): void {
     if (state.phase === "outside") return ctx.emit({ type: "filled", round });
     if (isOfAnotherGroup(state, cut)) return;
     state.fill = { round, cut, holders };
-    repairs.beAtEase(state, ctx); // The node that was asked before may have left: this asks anew, and at once.
+    repairs.beAtEase(state, ctx); // The node that was asked last may have left, so request again at once.
     for (const [sender, stream] of state.streams.entries()) {
       stream.known = Math.max(stream.known, cut[sender] as number);
       stream.noticed = stream.known;
@@ -49,13 +53,16 @@ export function viewChanges<P>(sessions: Sessions<P>, repairs: Repairs<P>) {
 
   const isOfAnotherGroup = ({ members }: State<P>, cut: readonly number[]): boolean => cut.length !== members.length;
 
-  /** @throws InvariantViolation if this node does not hold the cut, or has delivered more: others would have delivered otherwise. */
+  /**
+   * Delivers up to the cut and starts the next view.
+   * @throws InvariantViolation if this node lacks messages in the cut, or has delivered more than other members will.
+   */
   function change(state: State<P>, { view, members, cut }: Command<P, "change">, ctx: Ctx<P>): void {
     if (state.phase !== "outside") {
       if (!isCutOf(state, cut))
         throw new InvariantViolation(
           "not-the-cut",
-          `expected to have received ${cut.join()} of ${state.members.join()} and to have delivered no more before view ${view}, got ${receivedVector(state).join()}`,
+          `expected to have received exactly the messages up to ${cut.join()} from the members ${state.members.join()} before view ${view}, got ${receivedVector(state).join()}`,
         );
       for (const [sender, last] of cut.entries()) deliverUpTo(state, sender, last, ctx);
     }
@@ -65,8 +72,9 @@ export function viewChanges<P>(sessions: Sessions<P>, repairs: Repairs<P>) {
   }
 
   /**
-   * What was not delivered is forgotten, with what waited for room in that view: an order above counts it there. What has
-   * been sent since the group began to change, or outside, waits for the next view.
+   * Discards undelivered messages and the messages that were waiting for room in this view, because an ordering layer
+   * above has counted them as part of this view. Messages sent since the change began, or outside the group, wait for
+   * the next view.
    */
   function eject(state: State<P>, ctx: Ctx<P>): void {
     if (state.phase === "open") state.waiting = [];

@@ -1,75 +1,88 @@
-/** The words of ip-multicast: its state, what is sent and said, and which messages make no sense. */
+/** The vocabulary of ip-multicast (state, messages and events), and checks for invalid messages. */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable, oneOf, type Shape, type Shapes, struct } from "../../../core/shape.ts";
 import { count, flag, type OptionsOf, option, optionTable, positive, whole } from "../../options.ts";
 import { type GroupEvent, MAX_MEMBERS, type Multicast } from "../parts/layers.ts";
 
+/** The option table of ip-multicast. */
 export const ipMulticastOptions = optionTable(
   "ip-multicast",
   {
     begin: option(
       oneOf("inside", "outside"),
       "inside",
-      "`inside`: all nodes are the group, forever; `outside`: there is no group until `change` brings the first view",
+      "with `inside`, all nodes form the group permanently; with `outside`, the group begins when the `change` command installs the first view",
     ),
     inOrder: flag(
       true,
-      "whether a message waits for earlier ones of its sender; otherwise it is delivered on arrival, once and everywhere, in no order; views need the order",
+      "whether a message waits for earlier messages from its sender; if `false`, each message is delivered once, on arrival, in any order; must be `true` with views",
     ),
-    sessions: flag(true, "whether nodes report unasked which messages they have received, and which are not stable"),
+    sessions: flag(
+      true,
+      "whether nodes periodically report which messages they have received and which are not stable",
+    ),
     nackMs: positive(
       5,
-      "the least time, up to twice as long, that a missing message may just be late before a node asks for it",
+      "the minimum time before a node requests a missing message; the actual time is random, up to twice as long",
     ),
     repairMs: positive(
       25,
-      "the least time, up to twice as long, before a node that is not the sender repairs a loss; more than a round trip",
+      "the minimum time before a node other than the sender repairs a loss; the actual time is random, up to twice as long; must exceed a round trip",
     ),
-    repeatMs: positive(50, "the time after which a missing message is asked for again, doubled each time"),
-    maxRepeatMs: positive(1_000, "the longest such time"),
-    ackMs: positive(10, "the time after which a receipt is acknowledged, unless a message carries it"),
-    ackEvery: count(16, "the number of messages after which receipts are acknowledged"),
+    repeatMs: positive(50, "the wait before a missing message is requested again, doubled each time"),
+    maxRepeatMs: positive(1_000, "the longest wait before a missing message is requested again"),
+    ackMs: positive(
+      10,
+      "a received message is acknowledged after this time, unless another message carries the acknowledgement",
+    ),
+    ackEvery: count(16, "an acknowledgement is sent after this many received messages"),
     promptAcks: flag(
       false,
-      "whether a message of a sender without others under way, which may wait for it, is acknowledged at once",
+      "whether a message is acknowledged at once if its sender has no other message in flight and may be waiting for the acknowledgement",
     ),
-    sessionMs: positive(100, "the time after which messages that are not stable are reported, doubled each time"),
-    maxSessionMs: positive(1_000, "the longest such time"),
+    sessionMs: positive(100, "the wait before messages that are not stable are reported, doubled each time"),
+    maxSessionMs: positive(1_000, "the longest wait before messages that are not stable are reported"),
     maxRepeats: option(
       nullable(natural),
       null,
-      "how often in a row that is repeated without progress; `null`: as long as the group stays the same",
+      "the maximum number of consecutive reports without progress; `null` for no limit until the group changes",
     ),
-    windowMessages: count(256, "how many of its own messages a node multicasts before the first of them is stable"),
-    windowBytes: count(4_194_304, "how many bytes of its own messages it multicasts before the first is stable"),
-    maxWaiting: whole(1_024, "how many further messages wait for the window"),
+    windowMessages: count(256, "how many of its own messages a node may multicast before the first of them is stable"),
+    windowBytes: count(4_194_304, "how many bytes of its own messages a node may multicast before the first is stable"),
+    maxWaiting: whole(1_024, "how many more messages may wait for room in the window"),
   },
   ({ begin, inOrder }, refuse) => {
-    if (begin === "outside" && !inOrder) refuse("inOrder", "true where there are views");
+    if (begin === "outside" && !inOrder) refuse("inOrder", "true with views");
   },
 );
 
+/** Options of `ipMulticast()`. */
 export type IpMulticastOptions = OptionsOf<typeof ipMulticastOptions>;
 
-/** How far a member may be ahead of the slowest: when the group changes, it says what has waited for its window, too. */
+/**
+ * Returns how many messages a member may be ahead of the slowest one. When the group changes, a member also sends the
+ * messages that are waiting for its window.
+ */
 export const reachOf = ({ windowMessages, maxWaiting }: Pick<IpMulticastOptions, "windowMessages" | "maxWaiting">) =>
   windowMessages + maxWaiting;
 
 /**
- * How many of its own that are not stable a member is sure to take, however long they are: one, and those that wait.
- * @throws UsageError
+ * Returns the number of a member's own unstable messages that always fit, regardless of their size: one message in the
+ * window, and all waiting messages.
+ * @throws UsageError if an option is unknown or out of range.
  */
 export const sureRoom = (given: Partial<IpMulticastOptions> | undefined): number =>
   ipMulticastOptions.settle(given).maxWaiting + 1;
 
-/** Waits that grow twofold up to a bound, and perhaps end. */
+/** Waits that double up to a bound. Their number may be limited. */
 interface Patience {
   waitMs(times: number): number;
-  /** One time more, as long as that makes a difference. */
+  /** Counts one more repetition, up to a count beyond which more repetitions make no difference. */
   next(times: number): number;
   isOver(times: number): boolean;
 }
 
+/** Creates waits that double from `firstMs` up to `maxMs`. */
 export function patience(firstMs: number, maxMs: number, maxRepeats: number | null): Patience {
   const most = maxRepeats ?? Math.max(0, Math.ceil(Math.log2(maxMs / firstMs)));
   return {
@@ -79,45 +92,48 @@ export function patience(firstMs: number, maxMs: number, maxRepeats: number | nu
   };
 }
 
-/** It asks again at even intervals, so that runs repeat themselves. */
+/** Options that repeat requests at constant intervals, so that the states in a run repeat. */
 export const evenly: Partial<IpMulticastOptions> = { repeatMs: 50, maxRepeatMs: 50, sessionMs: 50, maxSessionMs: 50 };
 
-/** A message that is kept, be it held back or until all members have it. */
+/** A message in the buffer, either held back or kept until all members have it. */
 export interface Kept<P> {
   payload: P;
-  /** `owed`: somebody has asked for it, and this node will send it unless another does. `recent`: it has just been sent. */
+  /**
+   * `owed`: the message has been requested, and this node will send it unless another node does. `recent`: it has just
+   * been sent.
+   */
   repair: "none" | "owed" | "recent";
 }
 
-/** The messages of one member, numbered from 1, as this node knows of them. */
+/** This node's knowledge of one member's messages, which are numbered from 1. */
 export interface Stream<P> {
-  /** Up to which number each member has received all, in the order of the members; this node's own entry is R. */
+  /** For each member, in the order of `members`, the last message before its first gap. This node's own entry is R. */
   acks: number[];
-  /** All members have received all up to here. */
+  /** The last message that all members have received, along with all earlier ones. */
   stable: number;
-  /** Delivered up to here. It is R, unless the group is about to change. */
+  /** The last delivered number: R, unless the group is changing. */
   delivered: number;
-  /** The highest number that anybody has spoken of. */
+  /** The highest number that any node has mentioned. */
   known: number;
-  /** All up to here are stable, delivered, and kept no more. */
+  /** The last freed message. It and all earlier messages are stable and delivered. */
   freed: number;
-  /** From number `freed` + 1; null where one is missing. */
+  /** The messages from number `freed` + 1 onward. Missing messages are null. */
   kept: (Kept<P> | null)[];
-  /** When `nack` runs out: those that are missing up to here are asked for. Later ones may just be late. */
+  /** The last message to request when `nack` expires, if it is missing. Later messages may just be delayed. */
   noticed: number;
-  /** Of the missing ones up to here all have been asked for, by this node or another. */
+  /** The last message covered by requests so far, from this node or another. */
   requested: number;
-  /** When `again` runs out: those that are still missing up to here are asked for once more. */
+  /** The last message to request again when `again` expires, if it is still missing. */
   overdue: number;
 }
 
-/** A message by its sender's place among the members, and its number. */
+/** Identifies a message by its number and its sender's index among the members. */
 export interface Place {
   sender: number;
   number: number;
 }
 
-/** So many messages of one sender are asked for; `at`: who should answer at once. */
+/** A range of requested messages from one sender. `at`: the node that should answer at once. */
 export interface Wanted {
   sender: NodeId;
   from: number;
@@ -125,46 +141,60 @@ export interface Wanted {
   at: NodeId;
 }
 
+/** Vocabulary of reliable multicast over IP multicast. */
 export interface IpMulticast<P = string> {
+  /** The state of a member. */
   state: {
-    /** `outside`: of every view. `blocked`: the group is about to change. */
+    /** `outside`: the node is not in a view. `blocked`: the group is changing. */
     phase: "outside" | "open" | "blocked";
     view: number;
-    /** Of the present view, ascending. */
+    /** The members of the current view, in ascending order. */
     members: NodeId[];
-    /** This node's own place among them; −1 outside. */
+    /** This node's index among the members. −1 if the node is outside. */
     me: number;
-    /** By member. */
+    /** One stream per member. */
     streams: Stream<P>[];
-    /** Sent by the user and not multicast yet. */
+    /** Messages that the user has sent but that have not been multicast yet. */
     waiting: P[];
-    /** How much of this node's own is not stable. */
+    /** The total size of this node's unstable messages. */
     unstableBytes: number;
-    /** Which timers run. */
+    /** Whether the `nack` timer is running. */
     isNacking: boolean;
     isAskingAgain: boolean;
     isRepairing: boolean;
-    /** Whether the timer `session` runs, and for what: to acknowledge soon, or to speak of what is not stable. */
+    /**
+     * The purpose of the `session` timer: to acknowledge soon, or to report unstable messages later. `none` if it is
+     * not running.
+     */
     talk: "none" | "soon" | "later";
-    /** How many messages of others have come since this node last said what it has. */
+    /** The number of messages received from other nodes since this node last acknowledged any. */
     fresh: number;
-    /** Somebody who does not know that all is stable, or lacks a message, has asked. */
+    /**
+     * Whether another node has requested acknowledgements, because it lacks a message or does not know that all
+     * messages are stable.
+     */
     hasRequest: boolean;
-    /** Since `session` was armed. */
+    /** Whether this node has sent a message since the `session` timer was started. */
     hasSpoken: boolean;
-    /** How often in a row, without a step forward, it has asked again, and has spoken of what is not stable. */
+    /**
+     * The number of repeated requests, or of session messages about unstable messages, since progress was last made.
+     */
     attempts: number;
     repeats: number;
-    /** Messages that somebody has asked for, and of which `repair` is not "none". */
+    /** The messages whose `repair` is not "none". */
     repairs: Place[];
-    /** While the group is about to change: what this node is to get before. `holders`: who has the cut of each member's. */
+    /**
+     * While the group is changing, the messages that this node must obtain first. `holders`: for each member, the node
+     * that holds its messages up to the cut.
+     */
     fill: { round: number; cut: number[]; holders: NodeId[] } | null;
-    /** R as it was when the group began to change; null while it does not. */
+    /** The value of R when the group began to change. Null if the group is not changing. */
     promised: number[] | null;
   };
-  message: /** A multicast: S, what is stable of the sender's messages, and R of every member. */
+  /** The datagrams between members. */
+  message: /** A multicast message, with S, the sender's stable number, and R for every member. */
     | { type: "data"; view: number; number: number; stable: number; acks: number[]; payload: P }
-    /** The same from a node that has it. `acks` are those of the node that repairs. */
+    /** A repair from a node that has the message. `acks` belong to that node. */
     | {
         type: "repair";
         view: number;
@@ -175,32 +205,35 @@ export interface IpMulticast<P = string> {
         payload: P;
       }
     | { type: "nack"; view: number; acks: number[]; wanted: Wanted[] }
-    /** `asks`: whether a node that knows more should say so. */
+    /** `asks`: whether a node that knows more should reply. */
     | { type: "session"; view: number; acks: number[]; stable: number[]; asks: boolean };
-  timer: /** Until messages that are missing are requested for. */
+  /** The timers of a member. */
+  timer: /** Requests missing messages. */
     | "nack"
-    /** Until they are asked for again. */
+    /** Requests missing messages again. */
     | "again"
-    /** Until what others miss is sent, unless somebody else has sent it. */
+    /** Sends a repair, unless another node has already sent it. */
     | "repair"
     | "session";
+  /** Commands from the user and from the view agreement. */
   command:
     | Multicast<P>["command"]
-    /** The group is about to change: says what has been received; delivers nothing more. */
+    /** Reports the received messages and stops delivering, because the group is changing. */
     | { type: "flush"; round: number }
-    /** Get all up to the cut, which `holders` have: by member, in the order of the present view. */
+    /** Obtains all messages up to the cut from `holders`. Both lists are in the order of the current view's members. */
     | { type: "fill"; round: number; cut: number[]; holders: NodeId[] }
-    /** Deliver up to the cut; the next view begins. */
+    /** Delivers up to the cut and starts the next view. */
     | { type: "change"; view: number; members: NodeId[]; cut: number[] }
     | { type: "eject" };
+  /** Events for the user and for the view agreement. */
   event:
     | Multicast<P>["event"]
-    /** There is no room for it: neither in the window nor among those that wait. */
+    /** The message was refused, because the window and the queue of waiting messages are full. */
     | { type: "refused"; payload: P }
-    /** This number of the node's own messages of the present view has been received by all its members. */
+    /** All members have received this node's own messages in the current view, up to this number. */
     | { type: "stable"; count: number }
     | GroupEvent
-    /** R of every member of the present view, in the order of the members; empty outside. */
+    /** R for every member of the current view, in the order of the members. Empty if the node is outside. */
     | { type: "flushed"; round: number; received: number[] }
     | { type: "filled"; round: number };
 }
@@ -209,7 +242,7 @@ export type State<P> = IpMulticast<P>["state"];
 export type Ctx<P> = Context<IpMulticast<P>>;
 export type Message<P, T extends IpMulticast["message"]["type"]> = Extract<IpMulticast<P>["message"], { type: T }>;
 
-/** In one negative acknowledgement. */
+/** The maximum number of messages in one negative acknowledgement. */
 export const MAX_WANTED = 64;
 
 const vector = list(natural, MAX_MEMBERS);
@@ -230,41 +263,49 @@ export const commandShapes = <P>(payload: Shape<P>): Shapes<IpMulticast<P>["comm
   eject: {},
 });
 
-/** R of one member. */
+/** Returns R for one member. */
 export const receivedOf = <P>(state: State<P>, sender: number): number => state.streams[sender]?.acks[state.me] ?? 0;
 
+/** Returns R: the number of messages received from each member. */
 export const receivedVector = <P>({ streams, me }: State<P>): number[] => streams.map(({ acks }) => acks[me] as number);
 
 /**
- * What a node says to the others that it has received. While the group changes that is no more than it had before: what
- * comes later may be beyond the cut, and then nobody delivers it, although all of them have it.
+ * Returns the numbers that a node acknowledges. They do not grow while the group is changing, because later messages
+ * may be beyond the cut, and then no member delivers them even if all members have them.
  */
 export const acknowledged = <P>(state: State<P>): number[] => state.promised ?? receivedVector(state);
 
-// Messages that are dropped: of other views, of strangers, and such as nobody who follows the protocol sends. A number is
-// bounded by what this node has received, since nobody is more than its reach ahead of the slowest.
+// Checks for messages to drop: messages from other views, from non-members, and messages that no correct node sends.
+// The numbers that this node has received bound the valid numbers, because no correct node is further ahead of the
+// slowest than its reach.
 
 type Bounds = Pick<IpMulticastOptions, "windowMessages" | "maxWaiting">;
 
-/** Late, early, or not of a member. What is early will be repaired. */
+/**
+ * Whether a message is from an earlier or later view, or from a non-member. Messages from a later view will be
+ * repaired.
+ */
 export const isOfAnotherView = <P>({ phase, view, members }: State<P>, of: number, from: NodeId): boolean =>
   phase === "outside" || of !== view || !members.includes(from);
 
-/** Acknowledges what cannot have been sent. */
+/** Whether the vector acknowledges messages that cannot have been sent. */
 function isAbsurdVector<P>(state: State<P>, bounds: Bounds, acks: readonly number[]): boolean {
   return acks.length !== state.members.length || acks.some((ack, sender) => ack > highestOf(state, sender, bounds));
 }
 
-/** The highest number that a member can have used; this node's own it knows. */
+/** Returns the highest number that a member can have used. For this node itself, the number is exact. */
 const highestOf = <P>(state: State<P>, sender: number, bounds: Bounds): number =>
   receivedOf(state, sender) + (sender === state.me ? 0 : reachOf(bounds));
 
-/** Whether the next view can begin with that cut: this node holds all of it, and has delivered nothing beyond. */
+/**
+ * Whether the next view can start with this cut, which requires that this node holds all messages in the cut and has
+ * delivered none beyond it.
+ */
 export const isCutOf = <P>(state: State<P>, cut: readonly number[]): boolean =>
   cut.length === state.members.length &&
   cut.every((last, sender) => receivedOf(state, sender) >= last && (state.streams[sender]?.delivered ?? 0) <= last);
 
-/** A data message or a repair: `from` is whose message it is. */
+/** Whether no correct member can have sent the data message or repair. `from`: the original sender. */
 export function isAbsurdMessage<P>(
   state: State<P>,
   bounds: Bounds,
@@ -280,6 +321,7 @@ export function isAbsurdMessage<P>(
   );
 }
 
+/** Whether no correct member can have sent the nack. */
 export function isAbsurdNack<P>(
   state: State<P>,
   bounds: Bounds,
@@ -292,6 +334,7 @@ export function isAbsurdNack<P>(
   return isAbsurdVector(state, bounds, acks) || wanted.some(isAbsurdWish);
 }
 
+/** Whether no correct member can have sent the session message. */
 export function isAbsurdSession<P>(state: State<P>, bounds: Bounds, { acks, stable }: Message<P, "session">): boolean {
   return (
     isAbsurdVector(state, bounds, acks) ||

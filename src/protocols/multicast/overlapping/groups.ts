@@ -1,4 +1,4 @@
-/** Overlapping groups: who is in which. A node may be in several, and multicasts to one of its own. */
+/** Multicasts for overlapping groups. A node may be in several groups, and multicasts each message to one of them. */
 import { assemble } from "../../../core/assemble.ts";
 import type { Context, NodeId, Protocol, Tagged, Vocabulary } from "../../../core/protocol.ts";
 import { list, natural, text } from "../../../core/shape.ts";
@@ -10,7 +10,7 @@ import { type Isis, isis } from "../isis.ts";
 import { eventually, heldIds, holdBack, MAX_PAYLOAD_BYTES } from "../parts/group.ts";
 import { asLayer, MAX_MEMBERS } from "../parts/layers.ts";
 
-/** What a multicast for overlapping groups offers: `send` names the group. */
+/** The interface of a multicast for overlapping groups. `send` names the group. */
 export interface GroupMulticast extends Vocabulary {
   command: { type: "send"; payload: string; group: number };
   event: { type: "delivered"; from: NodeId; payload: string; id: string };
@@ -34,34 +34,38 @@ const groupsOptions = (owner: string) =>
     },
     ({ groups }, refuse) => {
       const areSets = groups.length > 0 && groups.every((members) => new Set(members).size === members.length);
-      if (!areSets) refuse("groups", "groups, each of different nodes");
+      if (!areSets) refuse("groups", "groups without duplicate members");
     },
   );
 
 export type GroupsOptions = OptionsOf<ReturnType<typeof groupsOptions>>;
 
-/** The groups that were given, with ascending members. @throws UsageError where there are none, or a member is named twice. */
+/**
+ * Returns the given groups, with members in ascending order.
+ * @throws UsageError if there are none, or a group lists a member twice.
+ */
 export function groupsGiven(given: Partial<GroupsOptions> | undefined, owner: string): NodeId[][] {
   const { groups } = groupsOptions(owner).settle(given);
   return groups.map((members) => members.toSorted((a, b) => a - b));
 }
 
-/** Groups are closed: who is in none of that number does not multicast to it. */
+/** Whether a node is in a group. Groups are closed, so only members multicast to a group. */
 const isMember = (groups: readonly (readonly NodeId[])[], group: number, node: NodeId): boolean =>
   groups[group]?.includes(node) === true;
 
-// One multicast for each of several groups: a node runs it once for each group that it is in, and no run knows of the
-// others. So what it promises it keeps within each group, and nothing across them: FIFO order asks for no more.
+// One multicast per group: a node runs one independent instance for each of its groups. The guarantees therefore hold
+// only within each group, which is sufficient for FIFO order.
 
-// Inside, parts are looked up by name; the types around keep callers honest.
+// Parts are looked up by name. The surrounding types keep callers type-safe.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 
-/** `id` names a message by what the run of its group calls it, and the group: `0.1@2`. */
+/** `id` identifies a message by its id within the group and by the group, as in `0.1@2`. */
 type EachGroup = GroupMulticast & { state: Record<string, object>; message: { type: string; body: object } };
 
 const partOf = (group: number): string => `group ${group}`;
 
+/** Runs an order separately in each group. */
 export function eachGroup<M extends Vocabulary>(
   order: () => Protocol<M>,
   given?: Partial<GroupsOptions>,
@@ -78,10 +82,11 @@ export function eachGroup<M extends Vocabulary>(
     shapes: { send: { payload: text(MAX_PAYLOAD_BYTES), group: natural } },
     event: (part, body) => ({ ...body, id: `${body.id}@${groups.findIndex((_, group) => partOf(group) === part)}` }),
   });
-  return { ...layer, properties: [] }; // Those of its workload: a run's own speak of all nodes.
+  // The properties come from the workload. An instance's own properties would cover all nodes.
+  return { ...layer, properties: [] };
 }
 
-/** The same protocol among some of the nodes. A node that is not among them has nobody to talk to. */
+/** Restricts a protocol to the given nodes. Other nodes have no peers. */
 function within(members: readonly NodeId[], order: Protocol<Any>): Protocol<Any> {
   const othersOf = (self: NodeId): NodeId[] =>
     members.includes(self) ? members.filter((member) => member !== self) : [];
@@ -94,18 +99,21 @@ function within(members: readonly NodeId[], order: Protocol<Any>): Protocol<Any>
   return { ...withContext(order, inside), init: (self: NodeId) => order.init(self, othersOf(self)) };
 }
 
-// Causal multicast for overlapping groups: happened-before goes across groups, so each message carries a vector for every
-// group, and a node in several waits in all of them.
-// Birman, Schiper & Stephenson, "Lightweight Causal and Atomic Group Multicast", ACM TOCS 1991, on several groups.
+// Causal multicast for overlapping groups: happened-before crosses groups, so each message carries a vector for every
+// group, and a node waits for causes in all of its own groups. Birman, Schiper & Stephenson, "Lightweight Causal and
+// Atomic Group Multicast", ACM TOCS 1991, for several groups.
 //
-// Assumes   no crashes; reliable links, in any order; closed groups whose members stay the same.
-// Safety    C5: if multicast(g, m) → multicast(h, m′), every node that delivers m′ and is in g has delivered m before.
+// Assumes   no crashes; reliable links, in any order; closed groups with fixed members.
+// Safety    C5: if multicast(g, m) → multicast(h, m′), every node in g that delivers m′ has already delivered m.
 // Liveness  validity, and agreement within each group.
-// Cost      as many messages as the group has other members, each with a counter for every member of every group.
+// Cost      one message to each other member of the group, with a counter for every member of every group.
 
 type CausalInGroups = {
   state: {
-    /** For each group V: of each member in their order, how many of its messages to the group have been delivered here. */
+    /**
+     * For each group, V: the number of messages to the group from each member, in member order, that this node has
+     * delivered.
+     */
     vectors: number[][];
     heldBack: Message[];
   };
@@ -117,6 +125,7 @@ type CausalInGroups = {
 type Message = { from: NodeId; group: number; vectors: number[][]; payload: string };
 type State = CausalInGroups["state"];
 
+/** Creates causal multicast in overlapping groups. @throws UsageError if an option is unknown or out of range. */
 export function causalInGroups(given?: Partial<GroupsOptions>): Protocol<CausalInGroups> {
   const groups = groupsGiven(given, "causal");
 
@@ -124,7 +133,10 @@ export function causalInGroups(given?: Partial<GroupsOptions>): Protocol<CausalI
     vectors[group]?.[groups[group]?.indexOf(node) ?? -1] ?? 0;
   const numberOf = ({ from, group, vectors }: Message): number => countOf(vectors, group, from);
 
-  /** In the message's group it is its sender's next; of what its sender knew in any group of this node nothing is missing. */
+  /**
+   * Whether the message is its sender's next in the group, and this node lacks none of the messages in its own groups
+   * that the sender knew.
+   */
   const isNext = (state: State, message: Message, self: NodeId): boolean =>
     groups.every((members, group) => {
       if (!members.includes(self)) return true;
@@ -140,7 +152,7 @@ export function causalInGroups(given?: Partial<GroupsOptions>): Protocol<CausalI
       (held) => held.from === message.from && held.group === message.group && numberOf(held) === numberOf(message),
     );
 
-  /** Of the groups that this node is not in, it learns by what it delivers, to pass it on. */
+  /** Delivers a message. Also merges the counters for other groups, to pass them on. */
   function deliver(state: State, message: Message, ctx: Context<CausalInGroups>): void {
     const { from, group, vectors, payload } = message;
     state.vectors = state.vectors.map((vector, g) => vector.map((count, k) => Math.max(count, vectors[g]?.[k] ?? 0)));
@@ -200,26 +212,28 @@ export function causalInGroups(given?: Partial<GroupsOptions>): Protocol<CausalI
   };
 }
 
-// Reliable multicast over IP multicast for overlapping groups: in each group g that node p is in it counts S_g^p, its own
-// messages to g, and for each member q of g R_g^q, q's messages to g that it has. Coulouris et al. §15.4.2. One group's
-// losses are repaired, and its messages freed, whatever becomes of the others; FIFO order asks for no more.
+// Reliable multicast over IP multicast for overlapping groups: in each of its groups g, node p counts its own messages
+// (S_g^p) and the messages received from each member q (R_g^q). Coulouris et al. §15.4.2. Each group repairs losses and
+// frees messages independently of the others, which is sufficient for FIFO order.
 
+/** Creates ip-multicast in overlapping groups. */
 export const ipMulticastInGroups = (given?: Partial<GroupsOptions>): Protocol<EachGroup> =>
   eachGroup(() => ipMulticast(evenly), given);
 
-// Total order by agreement for overlapping groups: the members of a message's group propose for it and are told what is
-// agreed; a node has one queue, and one pair of numbers A and P, for all groups that it is in.
-// Birman & Joseph, ACM TOCS 1987; Coulouris et al. §15.4.3, on overlapping groups.
+// Total order by agreement for overlapping groups: the members of a message's group propose positions and receive the
+// agreed one. A node has a single queue, and a single pair of numbers A and P, for all its groups. Birman & Joseph, ACM
+// TOCS 1987; Coulouris et al. §15.4.3, for overlapping groups.
 //
-// Assumes   no crashes; reliable links, in any order; closed groups whose members stay the same.
-// Safety    C6, pairwise: two nodes deliver what both deliver in the same order, to whichever groups it was sent.
+// Assumes   no crashes; reliable links, in any order; closed groups with fixed members.
+// Safety    C6, pairwise: any two nodes deliver the messages that they have in common in the same order, across all
+//           groups.
 // Liveness  validity, and agreement within each group.
 // Cost      3(N − 1) messages per multicast to a group of N.
 
 type IsisInGroups = {
   state: {
     isis: Isis["state"];
-    /** Of each of this node's messages, which count from 1: its group. */
+    /** The group of each of this node's messages, in order of message numbers, starting at 1. */
     sentTo: number[];
   };
   message: Isis["message"];
@@ -229,7 +243,7 @@ type IsisInGroups = {
 
 type Ctx = Context<IsisInGroups>;
 
-/** The algorithm as it is, except that what it multicasts goes to the group of the message in question. */
+/** Runs the unchanged algorithm, but its multicasts go to the message's group. */
 export function isisInGroups(given?: Partial<GroupsOptions>): Protocol<IsisInGroups> {
   const groups = groupsGiven(given, "isis");
   const alone = isis();
@@ -241,7 +255,7 @@ export function isisInGroups(given?: Partial<GroupsOptions>): Protocol<IsisInGro
       },
     }))(ctx) as Context<Isis>;
 
-  /** Both say the same. */
+  /** Casts the context, since both protocols have the same messages and events. */
   const asIsis = (ctx: Ctx): Context<Isis> => ctx as unknown as Context<Isis>;
 
   return {
@@ -259,7 +273,7 @@ export function isisInGroups(given?: Partial<GroupsOptions>): Protocol<IsisInGro
       send(state, { payload, group }, ctx) {
         if (!isMember(groups, group, ctx.self)) return;
         state.sentTo.push(group);
-        state.isis.members = [...(groups[group] ?? [])]; // The members of which it waits for a proposal.
+        state.isis.members = [...(groups[group] ?? [])]; // These are the members whose proposals the node needs.
         alone.command.send(state.isis, { type: "send", payload }, among(group, ctx));
       },
     },
@@ -272,7 +286,7 @@ export function isisInGroups(given?: Partial<GroupsOptions>): Protocol<IsisInGro
     properties: [
       eventually(
         "agreement",
-        "nobody holds anything back for ever",
+        "no node holds a message back forever",
         ({ state }, node) => state(node).isis.heldBack.length === 0,
       ),
     ],

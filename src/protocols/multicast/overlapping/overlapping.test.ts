@@ -27,13 +27,13 @@ const forms: readonly (readonly [string, Made, Property<MulticastWorkload>])[] =
   ["C6, pairwise,", (options) => isisInGroups(options), totalOrder],
 ];
 
-/** Of every run in the triangle. */
+/** The number of states in all runs of the triangle. */
 const statesOf: Readonly<Record<string, number>> = { C4: 210, C5: 199, "C6, pairwise,": 5_726 };
 
-/** Those whose runs are few enough, as no timer brings more. */
+/** The forms with few enough runs to explore, because they have no timers. */
 const explored = forms.filter(([name]) => statesOf[name] !== undefined);
 
-/** Any two of three nodes are a group. 0 sends to {0, 2} first, then to {0, 1}; 1 sends to {1, 2} first. */
+/** Any two of three nodes form a group. Node 0 sends to {0, 2} first, then to {0, 1}. Node 1 sends to {1, 2} first. */
 const triangle = groupsGiven({}, "test");
 
 const NODES = 5;
@@ -43,7 +43,7 @@ const demand = fc.array(
   { minLength: 1, maxLength: 8 },
 );
 
-/** Whether there is an order of all messages that everybody's agrees with. */
+/** Returns whether a total order of all messages exists that is consistent with the order at every node. */
 function haveOneOrder(delivered: readonly (readonly string[])[]): boolean {
   const lists = delivered.map((names) => [...names]);
   for (let first: string | undefined; lists.some((names) => names.length > 0); ) {
@@ -85,7 +85,7 @@ describe("overlapping groups", () => {
     );
   }
 
-  it("over IP multicast each group has numbers of its own, and what one group loses is repaired in it alone", () => {
+  it("over IP multicast each group has its own numbers, and repairs losses independently", () => {
     const groups = [
       [0, 1],
       [0, 1, 2],
@@ -98,21 +98,21 @@ describe("overlapping groups", () => {
     say("to all", 1);
     say("after it", 0);
     group.sim.run(11);
-    expect(group.at(1)).toEqual(["to all"]); // It waits for nothing of the other group.
+    expect(group.at(1)).toEqual(["to all"]); // Node 1 does not wait for the other group's lost message.
     group.sim.run();
     expect(group.ids(1)).toEqual(["0.1@1", "0.1@0", "0.2@0"]);
     expect([group.at(0), group.at(2)]).toEqual([["lost", "to all", "after it"], ["to all"]]);
     const { nack, repair } = group.sim.messages.byType;
-    expect([nack, repair]).toEqual([1, 1]); // To the one other member of the group that lost it.
+    expect([nack, repair]).toEqual([1, 1]); // Repaired only to the group member that lost it.
   });
 
-  it.each(explored)("%s every run of three groups of two, 0 sends twice, 1 and 2 once", (name, made, order) => {
+  it.each(explored)("%s every run of three groups of two nodes, 0 sends twice, 1 and 2 once", (name, made, order) => {
     const groups = triangle;
     const found = exploreSends(made({ groups }), [2, 1, 1], { orders: [order], workload: { groups } });
     expect(found).toMatchObject({ verdict: "holds", states: statesOf[name] });
   });
 
-  it("with the vector of each message's group alone C5 is violated across groups, over FIFO links too", () => {
+  it("C5 is violated across groups if messages carry only their own group's vector, even over FIFO links", () => {
     const groups = triangle;
     const found = exploreSends(eachGroup(causal, { groups }), [2, 1, 0], {
       orders: [happenedBeforeOrder],
@@ -120,15 +120,15 @@ describe("overlapping groups", () => {
     });
     expect(found.property?.name).toBe("workload: C5 happened-before order");
     expect(told(found)).toEqual([
-      "0 is told to send",
-      "0 goes on",
-      "1 receives multicast of 0",
-      "1 is told to send",
-      "2 receives multicast of 1",
+      "0 receives command send",
+      "0 times out",
+      "1 receives multicast from 0",
+      "1 receives command send",
+      "2 receives multicast from 1",
     ]);
   });
 
-  it("with numbers and a queue for each group alone C6 is violated between two nodes that share two groups", () => {
+  it("C6 is violated between two nodes that share two groups if each group has its own numbers and queue", () => {
     const groups = [
       [0, 1],
       [0, 1, 2],
@@ -136,20 +136,20 @@ describe("overlapping groups", () => {
     const found = exploreSends(eachGroup(isis, { groups }), [1, 0, 1], { orders: [totalOrder], workload: { groups } });
     expect(found.property?.name).toBe("workload: C6 total order");
     expect(told(found)).toEqual([
-      "0 is told to send",
-      "1 receives multicast of 0",
-      "0 receives proposal of 1",
-      "2 is told to send",
-      "0 receives multicast of 2",
-      "1 receives multicast of 2",
-      "2 receives proposal of 0",
-      "2 receives proposal of 1",
-      "0 receives agreed of 2",
-      "1 receives agreed of 2",
+      "0 receives command send",
+      "1 receives multicast from 0",
+      "0 receives proposal from 1",
+      "2 receives command send",
+      "0 receives multicast from 2",
+      "1 receives multicast from 2",
+      "2 receives proposal from 0",
+      "2 receives proposal from 1",
+      "0 receives agreed from 2",
+      "1 receives agreed from 2",
     ]);
   });
 
-  it("causal: 1 tells 2 of what it has heard from 0, before 2 has heard from 0 itself, and 2 waits", async () => {
+  it("causal: 1 answers a message of 0 to 2 before 2 has received it, and 2 waits", async () => {
     const group = stage(causalInGroups({ groups: triangle }), 3);
     group.sim.setLink(0, 2, { delay: 100 });
     const say = (node: NodeId, payload: string, to: number) =>
@@ -165,7 +165,7 @@ describe("overlapping groups", () => {
     await expect(group.story()).toMatchFileSnapshot("../stories/causal-in-groups.txt");
   });
 
-  it.each(forms)("%s who is not in a group does not multicast to it, nor to one that there is not", (_name, made) => {
+  it.each(forms)("%s only members multicast to a group, and none to an unknown group", (_name, made) => {
     const group = stage(made({ groups: triangle }), 3);
     group.sim.command(1, { type: "send", payload: "stranger", group: 0 });
     group.sim.command(1, { type: "send", payload: "nobody", group: 3 });
@@ -173,16 +173,16 @@ describe("overlapping groups", () => {
     expect([group.sim.messages.total, group.at(1)]).toEqual([0, []]);
   });
 
-  it.each(explored)("%s costs what it costs in one group, of the group's members alone", (name, made) => {
+  it.each(explored)("%s has the same cost as in a single group, for the group's members only", (name, made) => {
     const group = stage(made({ groups: [range(0, 6), range(4, 9)] }), 10);
     group.sim.command(5, { type: "send", payload: "hello", group: 1 });
     group.sim.run();
     expect(group.sim.messages.total).toBe(name.startsWith("C6") ? 15 : 5);
   });
 
-  it("refuses groups that are none", () => {
+  it("rejects invalid groups", () => {
     expect(() => groupsGiven({ groups: [] }, "isis")).toThrow(
-      "expected isis.groups to be groups, each of different nodes",
+      "expected isis.groups to be groups without duplicate members",
     );
     expect(() => groupsGiven({ groups: [[1, 1]] }, "isis")).toThrow("expected isis.groups to be groups");
     expect(() => groupsGiven({ members: [] } as never, "isis")).toThrow("expected isis.members to be absent");

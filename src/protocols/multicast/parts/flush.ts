@@ -1,4 +1,4 @@
-/** The orders over view synchrony by messages between the members. */
+/** Orders over view synchrony. Members exchange messages directly. */
 import type { MessageOf, Protocol } from "../../../core/protocol.ts";
 import { type Shape, text } from "../../../core/shape.ts";
 import { type Causal, causal } from "../causal.ts";
@@ -9,9 +9,10 @@ import { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "..
 import { MAX_PAYLOAD_BYTES } from "./group.ts";
 import { type Over, over } from "./layers.ts";
 
-// The orders over a carrier with views: when the group changes, what is on its way is brought to an end first, the same way at all
-// members that continue (the flush), so that no member waits for one that has gone. An order multicasts only what its carrier is sure to
-// take, no matter how long that takes; what is sent beyond that waits, and more is refused before anything of it has been sent.
+// Orders over a carrier with views. When the group changes, the messages in flight are completed first, in the same way
+// at all surviving members (the flush), so that no member waits for a departed one. An order multicasts a message only
+// if its carrier is certain to accept it. Other messages wait, and if the queue is full, messages are refused before
+// any part of them has been sent.
 
 type Carried<U extends { state: object; message: { type: string } }> = Over<U, ViewSynchrony<MessageOf<U>>>;
 type FlushFifo<P = string> = Carried<Fifo<P>>;
@@ -19,18 +20,17 @@ type FlushCausal<P = string> = Carried<Causal<P>>;
 export type FlushIsis<P = string> = Carried<Isis<P>>;
 export type FlushCausalTotal<P = string> = Over<Isis<P>, Carried<Causal<MessageOf<Isis<P>>>>>;
 
-/** Of the carrier. */
 interface CarrierOptions {
   readonly multicast?: Partial<Omit<IpMulticastOptions, "begin">>;
 }
 
-/** Carries the messages of an order in views. */
+/** Creates the carrier that transports an order's messages in views. */
 export type ViewCarrier<O extends CarrierOptions> = <P>(options: O, payload: Shape<P>) => Protocol<ViewSynchrony<P>>;
 
-/** In no view at first, and what is sent waits where the carrier has no room. */
+/** Options for an order that starts outside any view. Messages wait while the carrier has no room. */
 const carried = ({ multicast }: CarrierOptions) => ({ begin: "outside", room: sureRoom(multicast) }) as const;
 
-/** Every order over that carrier, with those options of it. */
+/** Creates all orders over a carrier with the given options. */
 export const ordersOver = <O extends CarrierOptions>(carrier: ViewCarrier<O>, options: O) => ({
   fifo: <P>(payload: Shape<P>): Protocol<FlushFifo<P>> =>
     over(fifo(carried(options), payload), (body) => carrier(options, body)),
@@ -51,26 +51,31 @@ type FlushFifoTotal<P = string> = Over<Isis<P>, FlushFifo<MessageOf<Isis<P>>>>;
 const anyText = text(MAX_PAYLOAD_BYTES);
 const inViews = (options: ViewSynchronyOptions = {}) => ordersOver<ViewSynchronyOptions>(viewSynchrony, options);
 
+/** Creates FIFO order over view synchrony. */
 export const flushFifo = <P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushFifo<P>> => inViews(options).fifo(payload);
 
+/** Creates causal order over view synchrony. */
 export const flushCausal = <P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushCausal<P>> => inViews(options).causal(payload);
 
+/** Creates the total order of ISIS over view synchrony. */
 export const flushIsis = <P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushIsis<P>> => inViews(options).total(payload);
 
+/** Creates causal-total order over view synchrony. */
 export const flushCausalTotal = <P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushCausalTotal<P>> => inViews(options).causalTotal(payload);
 
+/** Creates FIFO-total order over view synchrony. */
 export function flushFifoTotal<P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,

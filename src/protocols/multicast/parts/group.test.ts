@@ -19,7 +19,7 @@ const place = fc.record({ place: fc.integer({ min: 1, max: 30 }), proposer: fc.n
 const key = ({ place: number, proposer }: Place): string => `${number}, ${proposer}`;
 const ascending = (a: Place, b: Place): number => (isAfter(a, b) ? 1 : -1);
 
-it("whatever moves, the queue ascends, and holds what it held", () => {
+it("the queue stays ascending and complete after any move", () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(place, { minLength: 1, maxLength: 40, selector: key }),
@@ -37,7 +37,7 @@ it("whatever moves, the queue ascends, and holds what it held", () => {
   );
 });
 
-/** Carries as plain links do, to whoever is in the group, and says of the group what a script has it say. */
+/** Carries messages like plain links, to the members of the group, and emits group events from a script. */
 type Carrier<P> = {
   state: { isInside: boolean };
   message: { type: "data"; payload: P };
@@ -82,7 +82,7 @@ const carrier = <P>(payload: Shape<P>): Protocol<Carrier<P>> => ({
   view: () => ({ role: "carrying" }),
 });
 
-/** What all orders over a carrier have in common. */
+/** The interface that all orders over a carrier have in common. */
 type Ordered = {
   state: { upper: object };
   command: { type: "send"; payload: string } | Exclude<Carrier<string>["command"], { type: "send" }>;
@@ -101,7 +101,7 @@ type Name = keyof typeof layers;
 const stacked = layers as unknown as Readonly<Record<Name, Protocol<Ordered>>>;
 const names = Object.keys(stacked) as Name[];
 
-/** A group of which a script says what a carrier with views would. */
+/** Creates a group with a script instead of a carrier with views. */
 function scripted(name: Name, nodes: number) {
   const group = stage<Ordered>(stacked[name], nodes);
   const all = (command: Ordered["command"], of: readonly NodeId[]) => {
@@ -113,7 +113,7 @@ function scripted(name: Name, nodes: number) {
     install: (view: number, ...members: NodeId[]) => all({ type: "announce", view, members }, members),
     eject: (...of: NodeId[]) => all({ type: "say", what: "ejected" }, of),
     order: (node: NodeId) => group.sim.world.state(node).upper,
-    /** What a node has said of its group. */
+    /** Returns a node's group events. */
     news: (node: NodeId) =>
       group.sim.events(node).flatMap((event) => {
         if (event.type === "delivered") return [event.payload];
@@ -123,7 +123,7 @@ function scripted(name: Name, nodes: number) {
 }
 
 describe.each(names)("%s in views", (name) => {
-  it("begins outside, keeps what its user sends, and sends it in the first view", () => {
+  it("starts outside, keeps its user's messages, and sends them in the first view", () => {
     const group = scripted(name, 3);
     group.send(0, "early");
     group.sim.run();
@@ -134,7 +134,7 @@ describe.each(names)("%s in views", (name) => {
     expect(group.at(2)).toEqual([]);
   });
 
-  it("while the group changes nothing is multicast; what was sent goes out in the next view, and counts from 1", () => {
+  it("multicasts nothing while the group changes; waiting messages are sent in the next view, numbered from 1", () => {
     const group = scripted(name, 2);
     group.install(1, 0, 1);
     group.send(0, "first");
@@ -152,14 +152,14 @@ describe.each(names)("%s in views", (name) => {
     }
   });
 
-  it("is told to stop more than once in one change, and says so once", () => {
+  it("reports `blocked` once, even if it is blocked repeatedly in one change", () => {
     const group = scripted(name, 2);
     group.install(1, 0, 1);
     group.block(0, 0);
     expect(group.news(0)).toEqual(["view 1 of 0,1", "blocked"]);
   });
 
-  it("ejected, it forgets what it has not delivered, and goes on in a later view", () => {
+  it("after an ejection, discards undelivered messages and continues in a later view", () => {
     const group = scripted(name, 3);
     group.install(1, 0, 1, 2);
     group.sim.cut(0, 1);
@@ -182,7 +182,7 @@ describe.each(names)("%s in views", (name) => {
 
 describe("the end of a view", () => {
   it.each(["fifo", "causal"] as const)(
-    "%s: what waits for a message that has reached nobody is given up, and counted",
+    "%s: messages that wait for one that reached no survivor are dropped and counted",
     (name) => {
       const group = scripted(name, 2);
       group.install(1, 0, 1);
@@ -198,7 +198,7 @@ describe("the end of a view", () => {
     },
   );
 
-  it("isis: the sender has crashed between proposal and agreement; those who go on deliver all the same", () => {
+  it("isis: the sender has crashed between proposal and agreement; the survivors still deliver", () => {
     const group = scripted("isis", 3);
     group.install(1, 0, 1, 2);
     group.send(0, "orphan");
@@ -214,7 +214,7 @@ describe("the end of a view", () => {
     for (const node of [1, 2]) expect(group.at(node)).toEqual(["orphan", "after it", "in the new view"]);
   });
 
-  it("isis: agreed messages come first, by their numbers; then the others, by sender and number; none before what its sender had said before it", () => {
+  it("isis: agreed messages come first, by number, then the others; none overtakes its sender's earlier ones", () => {
     const state: Group<string> & Record<string, unknown> = {
       ...isis().init(1, [0, 2, 3]),
       heldBack: [
@@ -241,11 +241,11 @@ describe("the end of a view", () => {
     ]);
   });
 
-  it("isis: a proposal that was made in the view before is not counted in this one", () => {
+  it("isis: a proposal of the previous view does not count in this one", () => {
     const group = scripted("isis", 3);
     group.install(1, 0, 1, 2);
     group.send(0, "old");
-    group.sim.run(15); // The proposals are on their way.
+    group.sim.run(15); // The proposals are in flight.
     group.install(2, 0, 1, 2);
     group.send(0, "new");
     const { collected } = group.order(0) as { collected: Record<number, { missing: NodeId[] }> };
@@ -256,11 +256,11 @@ describe("the end of a view", () => {
   });
 });
 
-/** Room for few messages, so that most of what is sent at once waits for it. */
+/** Sets a small window, so that most messages that are sent at once wait. */
 const narrow = (windowMessages: number) => flushIsis({ multicast: { windowMessages } });
 
-describe("an order over view synchrony whose window is full when the group changes", () => {
-  it("what the order has said in a view is multicast in that view, and delivered by all who go on", () => {
+describe("an order over view synchrony with a full window when the group changes", () => {
+  it("messages of the order in a view are multicast in that view, and delivered by all survivors", () => {
     const group = groupStage(narrow(1), { nodes: [0, 1, 2], seed: 1, delayMs: 10 });
     for (const node of [0, 1, 2]) group.start(node);
     group.sim.run(2_000);
@@ -283,7 +283,7 @@ describe("an order over view synchrony whose window is full when the group chang
     ["fifo", { windowMessages: 1, maxWaiting: 0 }, 1 + 1_000, flushFifo],
     ["isis", { windowBytes: 1, maxWaiting: 9 }, 5 + 1_000, flushIsis],
   ] as const)(
-    "%s: what the carrier has no room for waits, and more is refused: %j",
+    "%s: messages wait if the carrier has no room, and any more are refused: %j",
     (_order, multicast, most, channel) => {
       const group = groupStage(channel({ multicast }) as unknown as Protocol<ViewSynchrony>, {
         nodes: [0, 1, 2],
@@ -303,14 +303,14 @@ describe("an order over view synchrony whose window is full when the group chang
     },
   );
 
-  it("a carrier without room for what one multicast of the order takes is refused", () => {
+  it("a carrier without room for one multicast of the order is rejected", () => {
     for (const channel of [flushIsis, flushFifoTotal, flushCausalTotal])
       expect(() => channel({ multicast: { maxWaiting: 0 } })).toThrow("expected isis.room to be at least 2, got 1");
     expect(() => flushIsis({ multicast: { maxWaiting: 1 } })).not.toThrow();
   });
 
   it.each([9, 97, 109])(
-    "a proposal of the view before that comes late is not taken for one of this view (seed %i)",
+    "a late proposal of the previous view is not mistaken for one of this view (seed %i)",
     (seed) => {
       const group = groupStage(flushIsis({ views: { remindMs: 0 } }), {
         nodes: [0, 1, 2, 3],
@@ -322,7 +322,7 @@ describe("an order over view synchrony whose window is full when the group chang
       for (const node of [0, 1, 2, 3]) group.start(node);
       sim.run(1_000);
       sim.setLink(1, 0, { delay: 150 });
-      group.send(0); // What 1 proposes for it comes in the next view.
+      group.send(0); // Node 1's proposal will arrive in the next view.
       sim.run(1_012);
       sim.setLink(1, 0, { delay: [1, 10] });
       group.tell(3, { type: "leave" });
@@ -331,7 +331,8 @@ describe("an order over view synchrony whose window is full when the group chang
         for (const node of [1, 2]) group.send(node);
         sim.run(sim.now + 4);
       }
-      sim.setLink(0, 1, { delay: 60 }); // And what it proposes for 0's first of this view comes even later: 1, too, by its number.
+      // Node 1 receives node 0's next message late, so its proposal in this view, also for number 1, is late too.
+      sim.setLink(0, 1, { delay: 60 });
       for (const node of [0, 2]) group.send(node);
       sim.run(4_000);
       expect(virtualSynchrony(group.records, { total: true })).toEqual([]);
@@ -340,7 +341,7 @@ describe("an order over view synchrony whose window is full when the group chang
     },
   );
 
-  it("what is sent outside waits up to a bound, and is refused beyond it", () => {
+  it("messages sent outside wait up to a bound, and are refused beyond it", () => {
     const group = groupStage(flushIsis(), { nodes: [0, 1, 2], seed: 1, delayMs: 10 });
     group.start(0);
     for (let n = 0; n < 1_003; n++) group.send(0);
@@ -357,7 +358,7 @@ describe("an order over view synchrony whose window is full when the group chang
     { windowMessages: 2, maxWaiting: 1 },
     { windowMessages: 1, maxWaiting: 4 },
   ];
-  const title = "%j: any crashes, partitions, losses, comings and goings";
+  const title = "%j: any crashes, partitions, losses, joins and leaves";
   it.each(windows)(title, (window) => keepsItsOrder(window, 5));
   it.each(windows)(`${title}: longer`, { tags: ["larger"] }, (window) => keepsItsOrder(window, 40));
 
@@ -370,8 +371,8 @@ describe("an order over view synchrony whose window is full when the group chang
         befall(group, [0, 1, 2], acts);
         recover(group, [0, 1, 2]);
         expect(virtualSynchrony(group.records, { total: true })).toEqual([]);
-        // Links lose proposals here, which members say again (`resending.ts`) and a host without them does not: so a message
-        // may be owed at the end, and what is judged is safety.
+        // Links lose proposals here. Members send them again (`resending.ts`), but the plain protocol does not. So
+        // messages may be owed at the end, and only safety is checked.
         expect(group.sim.violations).toEqual([]);
       }),
       { numRuns },

@@ -1,40 +1,44 @@
 /**
- * What every order keeps of its group, and what it does when the group changes. Alone over links the group is all nodes and
- * stays so; a carrier with views says who is in it (`layers.ts`), and everything is counted anew in each view.
+ * The group state that all orders share, and their reactions to group changes. Directly over links, the group is fixed
+ * and consists of all nodes. Over a carrier with views, the carrier reports the members (`layers.ts`), and all counters
+ * restart in each view.
  */
 import type { LeadsTo, NodeId, Property, StateOf, View, Vocabulary, World } from "../../../core/protocol.ts";
 import { natural, nullable, oneOf } from "../../../core/shape.ts";
 import { type OptionsOf, option, optionTable, withFixed } from "../../options.ts";
 import type { GroupEvent, Refusal } from "./layers.ts";
 
-/** What a node's picture shows of its hold-back queue: enough to read, however long the queue is. */
+/** The maximum number of held-back messages to show in a node's view, so that the view stays readable. */
 const MAX_SHOWN = 16;
 
+/** Returns the ids of held-back messages, for the view. */
 export const heldIds = <Message>(queue: readonly Message[], idOf: (message: Message) => string): string[] =>
   queue.slice(0, MAX_SHOWN).map(idOf);
 
-// Which messages have come of which sender, in little room: numbers without a gap are one number.
+// Compact sets of received messages: contiguous numbers are stored as a single number.
 
+/** The messages received from one sender. */
 export type Received = {
   from: NodeId;
-  /** All messages up to this one, which count from 1. */
+  /** The last message before the first gap. */
   upTo: number;
-  /** Beyond a gap, ascending. */
+  /** The numbers received beyond a gap, in ascending order. */
   beyond: number[];
 };
 
+/** Whether a message has already been received. */
 export function isReceived(all: readonly Received[], from: NodeId, number: number): boolean {
   const of = all.find((each) => each.from === from);
   return of !== undefined && (number <= of.upTo || of.beyond.includes(number));
 }
 
-/** Whether all of the others are among these. */
+/** Whether `all` contains all of `others`. */
 export const areReceived = (all: readonly Received[], others: readonly Received[]): boolean =>
   others.every(({ from, upTo, beyond }) =>
     [upTo, ...beyond].every((number) => number === 0 || isReceived(all, from, number)),
   );
 
-/** The same with one more, which is not among them yet; senders ascend. */
+/** Returns the set with the number added. The set must not contain the number yet. Senders are in ascending order. */
 export function received(all: readonly Received[], from: NodeId, number: number): Received[] {
   const before = all.find((each) => each.from === from) ?? { from, upTo: 0, beyond: [] };
   const beyond = [...before.beyond, number].sort((a, b) => a - b);
@@ -44,30 +48,37 @@ export function received(all: readonly Received[], from: NodeId, number: number)
   return [...others, { from, upTo, beyond }].sort((a, b) => a.from - b.from);
 }
 
-// Liveness of one node: it holds, or comes to hold, unless the node crashes. Timers that run for ever do not hide it.
+// Liveness of a single node: the condition holds now or eventually, unless the node crashes. Recurring timers do not
+// mask violations.
 
+/** Creates a property that each live node eventually satisfies. */
 export const eventually = <V extends Vocabulary>(
   name: string,
   claim: string,
   holds: (world: World<StateOf<V>>, node: NodeId) => boolean,
 ): LeadsTo<V> => ({ name, claim, when: "leadsTo", given: (world, node) => !holds(world, node), holds });
 
+/** The state of the group in an ordering layer. */
 export interface Group<P> {
-  /** 0 where no view has been installed. */
+  /** The number of the current view. 0 if no view has been installed. */
   view: number;
-  /** Ascending, this node among them; empty outside. */
+  /** The members, including this node, in ascending order. Empty if this node is not in a view. */
   members: NodeId[];
-  /** `changing`: nothing can be multicast until the next view. `outside`: this node is in no view. */
+  /** `changing`: multicasts are blocked until the next view. `outside`: this node is not in a view. */
   membership: "member" | "changing" | "outside";
-  /** What the user has sent when nothing could be multicast, or the carrier had no room. */
+  /** Messages that the user sent while multicasts were blocked or the carrier had no room. */
   waiting: P[];
-  /** How many messages of its own, of this view, its carrier has brought to all members; 0 where it does not say. */
+  /**
+   * The number of this node's messages in this view that all members have, according to the carrier. 0 if the carrier
+   * does not report it.
+   */
   stable: number;
 }
 
+/** The maximum size of a text payload. */
 export const MAX_PAYLOAD_BYTES = 65_536;
 
-/** So much of what the user sends waits, before more is refused. */
+/** The maximum number of waiting messages. Any others are refused. */
 const MAX_WAITING = 1_000;
 
 const orderOptions = (owner: string, least: number) =>
@@ -78,7 +89,7 @@ const orderOptions = (owner: string, least: number) =>
       room: option(
         nullable(natural),
         null,
-        "how many of its own messages that not all members have the carrier takes for certain; more wait. `null`: over links, a carrier without room ends the node",
+        "how many of this node's unstable messages the layer below is certain to accept; any others wait. Use `null` for links: the node stops if the layer below refuses a message",
       ),
     },
     ({ room }, refuse) => {
@@ -86,14 +97,15 @@ const orderOptions = (owner: string, least: number) =>
     },
   );
 
+/** Options for an order over a carrier. */
 export type OrderOptions = OptionsOf<ReturnType<typeof orderOptions>>;
 
 /**
- * The group in which a node begins, and whether there is room for one message more.
- * @param each how many messages of its own each of an order's multicasts takes, sooner or later.
+ * Returns a node's initial group, and a function that checks whether there is room for another message.
+ * @param each the number of carrier messages that the order sends per multicast.
  */
 export function beginning<P>(given: Partial<OrderOptions> | undefined, owner: string, each = 1) {
-  // Its carrier sets them.
+  // The carrier sets these options.
   const { begin, room } = withFixed(["begin", "room"], () => orderOptions(owner, each).settle(given));
   return {
     group(self: NodeId, peers: readonly NodeId[]): Group<P> {
@@ -102,22 +114,24 @@ export function beginning<P>(given: Partial<OrderOptions> | undefined, owner: st
         ? { ...rest, members: [], membership: "outside" }
         : { ...rest, members: [self, ...peers].sort((a, b) => a - b), membership: "member" };
     },
-    /** What it still owes for those that it has sent counts, too. */
+    /** Whether there is room, taking into account messages that the order still has to send for earlier multicasts. */
     hasRoom: (sent: number, { stable }: Group<P>): boolean => room === null || (sent + 1) * each - stable <= room,
   };
 }
 
 interface Order<P, S, C> {
-  /** For one more of this node's own. */
+  /** Whether there is room for one more multicast from this node. */
   hasRoom(state: S, self: NodeId): boolean;
   multicast(payload: P, state: S, ctx: C): void;
-  /** The end of a view: delivers what all who go on still deliver of it, in the same order everywhere. */
+  /**
+   * Ends a view by delivering the remaining messages that all surviving members deliver, in the same order everywhere.
+   */
   finish(state: S, ctx: C): void;
-  /** Forgets what was of the view before; `members` are those of the new one. */
+  /** Resets the previous view's state. `members` already lists the new members. */
   renew(state: S): void;
 }
 
-/** What an order does when its user sends and when its group changes. */
+/** Creates an order's command handlers, which handle messages from its user and changes to its group. */
 export function groupCommands<
   P,
   S extends Group<P>,
@@ -137,7 +151,7 @@ export function groupCommands<
       else ctx.emit({ type: "refused", payload });
     },
     block(state: S, _command: object, ctx: C): void {
-      if (state.membership !== "member") return; // It is blocked already, or in no view.
+      if (state.membership !== "member") return; // This node is already blocked, or not in a view.
       state.membership = "changing";
       ctx.emit({ type: "blocked" });
     },
@@ -150,7 +164,7 @@ export function groupCommands<
     },
     eject(state: S, _command: object, ctx: C): void {
       Object.assign(state, { members: [], membership: "outside", stable: 0 });
-      order.renew(state); // What was not delivered here, others may have delivered in another order.
+      order.renew(state); // Other members may have delivered the undelivered messages in a different order.
       ctx.emit({ type: "ejected" });
     },
     stable(state: S, { count }: { count: number }, ctx: C): void {
@@ -160,7 +174,7 @@ export function groupCommands<
   };
 }
 
-/** How a node stands, for pictures: `held` are the messages of its hold-back queue. */
+/** Returns a node's view, for drawings. `held`: the messages in its hold-back queue. */
 export function standing<M>(
   { membership, view }: Group<unknown>,
   held: readonly M[],
@@ -171,13 +185,13 @@ export function standing<M>(
   return { role, held: heldIds(held, idOf), ...(view > 0 ? { term: view } : {}) };
 }
 
-/** Whether something is true of any two alive members of the same view. */
+/** Whether the predicate holds for any two live members of the same view. */
 const betweenMembers = <S extends Group<unknown>>(
   world: World<S>,
   isTrue: (one: S, other: S, others: NodeId) => boolean,
 ): boolean => world.alive.every((node) => withMembers(world, node, isTrue));
 
-/** Whether something is true of a node and each alive member of its view, itself among them. */
+/** Whether the predicate holds for the node paired with each live member of its view, including itself. */
 export function withMembers<S extends Group<unknown>>(
   { alive, state }: World<S>,
   node: NodeId,
@@ -193,11 +207,14 @@ export function withMembers<S extends Group<unknown>>(
   );
 }
 
-/** Whether one vector is at least another in every place. */
+/** Whether every component of one vector is at least the other's. */
 export const covers = (one: readonly number[], other: readonly number[]): boolean =>
   other.every((count, place) => count <= (one[place] ?? 0));
 
-/** Takes a message into the hold-back queue and delivers all that is next: each delivery may make way for another. */
+/**
+ * Adds a message to the hold-back queue, then delivers all messages that can be delivered. Each delivery may enable
+ * another.
+ */
 export function holdBack<M>(
   heldBack: M[],
   received: M,
@@ -215,20 +232,20 @@ interface Holding extends Group<unknown> {
   heldBack: readonly unknown[];
 }
 
-/** What an order promises whose nodes count the messages of each member that they have delivered. */
+/** Creates the properties for an order that counts the messages delivered from each member. */
 export const countingProperties = <S extends Holding>(
   deliveredOf: (state: S, node: NodeId) => number,
   counts: (state: S) => readonly number[],
 ): Property<Vocabulary & { state: S }>[] => [
   {
     name: "integrity",
-    claim: "nobody has delivered more of a member's messages than it has sent",
+    claim: "no node has delivered more messages from a member than the member has sent",
     when: "always",
     holds: (world) => betweenMembers(world, (node, sender, of) => deliveredOf(node, of) <= deliveredOf(sender, of)),
   },
   eventually(
     "agreement",
-    "what anybody in its view has delivered everybody delivers then or later, and holds nothing back for ever",
+    "every message that a member of the view has delivered is eventually delivered by all members, and none is held back forever",
     (world, node) =>
       withMembers(world, node, (one, other) => one.heldBack.length === 0 && covers(counts(one), counts(other))),
   ),

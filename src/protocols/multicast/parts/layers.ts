@@ -1,6 +1,6 @@
 /**
- * The layers of a multicast: an order stands over what carries its messages, which may stand over something else. What a
- * layer takes and what it says is the same for all of them, so that any stands over any (`over.ts`).
+ * Multicast layers: an order runs over a carrier, which transports the order's messages and may itself run over another
+ * layer. All layers have the same commands and events, so any layer can run over any other.
  */
 import { assemble, type Wires } from "../../../core/assemble.ts";
 import { InvariantViolation } from "../../../core/errors.ts";
@@ -22,35 +22,43 @@ import type {
 import { list, natural, type Shape, type Shapes, variants } from "../../../core/shape.ts";
 import { contexts, mapped, withContext } from "../../contexts.ts";
 
-/** What every layer offers. `payload` is text from a user, or a message of the layer above. */
+/** The interface of every layer. `payload` is text from a user, or a message from the layer above. */
 export interface Multicast<P = string> extends Vocabulary {
+  /** Sends a payload to all members of the group. */
   command: { type: "send"; payload: P };
-  /** `id` names a message of this layer in its view. A sender delivers its own, too. */
+  /** `id` identifies the message at this layer within its view. A sender also delivers its own messages. */
   event: { type: "delivered"; from: NodeId; payload: P; id: string };
 }
 
-/** There is no room for it, and nothing of it has been sent: said by layers whose group may stand still. */
+/** The message did not fit, and no part of it has been sent. Emitted by layers whose group may be blocked. */
 export type Refusal<P> = { type: "refused"; payload: P };
 
-/** What a layer says of its group to the one above it, after all that it has delivered before. */
+/** Group changes that a layer reports to the layer above it, after all earlier deliveries. */
 export type GroupEvent =
-  /** The group is about to change: nothing can be multicast until the next of these. */
+  /** The group is changing. Multicasts are blocked until the next group event. */
   | { type: "blocked" }
   /**
-   * The group has changed, and this node is in it. What has been delivered so far is all there was of the view before, the
-   * same at every member that was in that one and is in this one.
+   * The group has changed, and this node is a member. All deliveries in the previous view are complete, and are the
+   * same at every member of both views.
    */
   | { type: "installed"; view: number; members: NodeId[] }
-  /** This node is in the group no more. Others may have delivered less, more or in another order than it had at the end. */
+  /**
+   * This node is no longer in the group. Other members may have delivered fewer or more messages, or the same messages
+   * in a different order.
+   */
   | { type: "ejected" };
 
-/** The same as the layer above takes it; and how many of its own multicasts of this view all members have. */
+/**
+ * The group events as commands for the layer above. `stable`: the number of this node's multicasts in this view that
+ * all members have.
+ */
 export type GroupCommand =
   | { type: "block" }
   | { type: "install"; view: number; members: NodeId[] }
   | { type: "eject" }
   | { type: "stable"; count: number };
 
+/** The maximum number of members in a group. */
 export const MAX_MEMBERS = 10_000;
 
 export const groupCommandShapes: Shapes<GroupCommand> = {
@@ -60,20 +68,26 @@ export const groupCommandShapes: Shapes<GroupCommand> = {
   stable: { count: natural },
 };
 
-// An assembly as one layer: its commands, events and replies are those of its parts, without their wrapping. What the face does not
-// name passes between the parts only.
+// Presents an assembly as a single layer, with the unwrapped commands, events and replies of its parts. Anything that
+// `Face` does not list passes only between the parts.
 
-// Inside, handlers are looked up by name; the types of the parts and of the whole keep callers honest.
+// Handlers are looked up by name. The types of the parts and of the assembly keep callers type-safe.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 
 interface Face {
-  /** By type: the part that a command goes to, and as what; null where it goes nowhere. */
+  /**
+   * For each command type, returns the part that handles the command and the command for that part. Null if the command
+   * is dropped.
+   */
   readonly commands: Readonly<Record<string, (command: Any, self: NodeId) => { part: string; body: Tagged } | null>>;
   readonly shapes: object;
-  /** What the world hears of what a part emits. */
+  /** Returns the event that the layer emits for an event from a part. Null if it does not emit one. */
   event(part: string, body: Any): Tagged | null;
-  /** The world hears of a step when its messages have been sent: a layer that passes a message on before it delivers it does so. */
+  /**
+   * Set if events are emitted after the step's messages have been sent, for layers that must forward a message before
+   * they deliver it.
+   */
   readonly afterStep?: true;
 }
 
@@ -81,12 +95,13 @@ export const to =
   (part: string) =>
   (body: Tagged): { part: string; body: Tagged } => ({ part, body });
 
+/** Makes the assembly look like a single layer. */
 export function asLayer<V extends Vocabulary>(
   assembly: object,
   { commands, shapes, event, afterStep }: Face,
 ): Protocol<V> {
   const whole = assembly as Any;
-  /** What a step has said, by the context of its node. */
+  /** The current step's events, keyed by the node's context. */
   const said = new WeakMap<object, { heard: Any; until: Any }[]>();
   const outward = contexts((ctx) => {
     const events: { heard: Any; until: Any }[] = [];
@@ -116,18 +131,21 @@ export function asLayer<V extends Vocabulary>(
   };
 }
 
-/** Of all parts together. */
+/** Returns the replies of all parts. */
 function repliesOf({ shapes }: Any): object {
   const variants = Object.values<Any>(shapes.reply ?? {}).flatMap(({ body }) => Object.entries<Any>(body.variants));
   return Object.fromEntries(variants.map(([type, { fields }]) => [type, fields]));
 }
 
-// One multicast over another: what the upper broadcasts, the lower multicasts; what the lower delivers, the upper receives.
-// The upper's own copy of a message is its own business, as with plain links, and what it sends to a single node goes there
-// directly. The whole is a multicast again, so that layers stack. A message is kept by both layers and on the way: nobody
-// changes it once it has been broadcast or received.
+// One multicast over another: the lower layer multicasts the upper layer's broadcasts, and the upper layer receives the
+// lower layer's deliveries. As over plain links, the upper layer handles its own copy of a message itself. Its messages
+// to a single node are sent directly. The result is again a multicast, so layers can be stacked. Both layers and the
+// network share the same message object, so it must not be modified after it has been broadcast or received.
 
-/** The type bag of `over(upper, lower)`: commands, events and replies are the layers' own, everything else is wrapped in its layer's name. */
+/**
+ * Vocabulary of `over(upper, lower)`. Commands, events and replies are unwrapped, and everything else is wrapped with
+ * its layer's name.
+ */
 export type Over<U extends Vocabulary, L extends Vocabulary> = {
   state: { upper: StateOf<U>; lower: StateOf<L> };
   message: InLayer<"upper", MessageOf<U>> | InLayer<"lower", MessageOf<L>>;
@@ -138,7 +156,7 @@ export type Over<U extends Vocabulary, L extends Vocabulary> = {
   reply: ReplyOf<U> | ReplyOf<L>;
 };
 type InLayer<N extends string, Body> = [Body] extends [never] ? never : { type: N; body: Body };
-/** What the upper is told when the lower speaks of the group. */
+/** For each group event from the lower layer, the command that the upper layer receives. */
 const told: { readonly [K in GroupEvent["type"] | "stable"]: GroupCommand["type"] } = {
   blocked: "block",
   installed: "install",
@@ -146,7 +164,7 @@ const told: { readonly [K in GroupEvent["type"] | "stable"]: GroupCommand["type"
   stable: "stable",
 };
 
-/** @param lower makes a `Multicast` for payloads of the shape of what the upper broadcasts. */
+/** Stacks one multicast on another. @param lower creates a `Multicast` for the upper layer's messages */
 export function over<U extends Vocabulary, L extends Vocabulary>(
   upper: Protocol<U>,
   lower: (payload: Shape<MessageOf<U>>) => Protocol<L>,
@@ -154,7 +172,8 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
   const above = upper as Any;
   const below = lower(variants((above.shapes.message ?? {}) as Shapes<Any>)) as Any;
   const news = Object.entries(told).filter(([, command]) => Object.hasOwn(above.command ?? {}, command));
-  // Of the group the upper speaks itself. What is stable concerns the layer above it, too.
+  // Events from the lower layer that the combined layer does not emit, because the upper layer reports group changes
+  // itself. `stable` also goes to the layer above.
   const inner = new Set(["delivered", ...news.map(([event]) => event)].filter((event) => event !== "stable"));
 
   const wires: Wires<Any> = {
@@ -162,9 +181,9 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
     lower: {
       delivered: ({ from, payload }: Any, give: Any) => give("upper", { type: HEARD, from, message: payload }),
       refused() {
-        // An order that has been told its carrier's room never comes here. It counts the message as sent: all that came
-        // after it would wait for it, everywhere and for ever.
-        const text = `${below.name} has no room for a message of ${above.name}, which has not been told how much there is`;
+        // If an order knows how much room its carrier has, its messages cannot be refused. The order has already
+        // counted the refused message as sent, so all nodes would wait forever for that message and all later ones.
+        const text = `expected ${above.name} to know how many messages ${below.name} can accept, but ${below.name} refused one: set the option room of ${above.name}`;
         throw new InvariantViolation("layer-refused", text);
       },
       ...Object.fromEntries(
@@ -183,7 +202,7 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
       ...mapped(above.command ?? {}, () => to("upper")),
     } as Face["commands"],
     shapes: { ...otherShapes, ...above.shapes.command },
-    // What passes between the layers is not for the world.
+    // Messages between the layers stay internal.
     event: (of, event) => ((of === "upper" ? event.type === MULTICAST : inner.has(event.type)) ? null : event),
     afterStep: true,
   });
@@ -194,17 +213,23 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
   };
 }
 
-/** The upper's picture. What the lower holds back, messages of the upper and not of its user, bears the lower's name. */
+/**
+ * Returns the upper layer's view. The lower layer's held-back messages are prefixed with its name, because they belong
+ * to the upper layer and not to its user.
+ */
 function seenTogether(upper: View, lowerName: string, { held = [] }: View): View {
   if (held.length === 0) return upper;
   return { ...upper, held: [...(upper.held ?? []), ...held.map((id) => `${lowerName} ${id}`)] };
 }
 
-/** Names that no layer has. */
+/** An event name that no layer uses. */
 const MULTICAST = "multicast:";
 const HEARD = "heard:";
 
-/** The upper as a part: what it broadcasts is an event, and what others have broadcast comes as a command. */
+/**
+ * Returns the upper layer as a part of an assembly. Its broadcasts become events, and other nodes' broadcasts arrive as
+ * commands.
+ */
 function carried(upper: Any): Any {
   const inward = contexts((ctx) => ({
     broadcast: (message: Any) => ctx.emit({ type: MULTICAST, message } as Any),

@@ -24,19 +24,19 @@ const delivered = (from: NodeId, payload: string, revision: number) => ({
 });
 const ejected = { type: "ejected" };
 
-/** Node 0 by itself: what the service would say is said by the test. */
+/** Creates node 0 alone. The test sends the commands that the service would send. */
 function member(options?: { group?: string }) {
   const sim = simulation<LogOrder>({ protocol: logOrder(options, text(20)), nodes: [0], seed: 1, delayMs: 1 });
   sim.start(0);
   let seen = 0;
-  /** What it emits at a command. */
+  /** Sends a command and returns the node's events. */
   const tell = (command: CommandOf<LogOrder>) => {
     sim.command(0, command);
     const events = sim.events(0).slice(seen);
     seen += events.length;
     return events;
   };
-  /** In this view are these members, as session, node and time of entering. */
+  /** Installs a view with these members, given by session, node and entry count. */
   const grouped = (view: number, ...members: [session: number, member: NodeId, wait: number][]) =>
     tell({
       type: "grouped",
@@ -56,7 +56,7 @@ function member(options?: { group?: string }) {
   };
 }
 
-/** It is in view 10, with node 2. */
+/** Brings the node into view 10, with node 2. */
 function inGroup() {
   const node = member();
   node.tell({ type: "began", session: SESSION });
@@ -64,24 +64,24 @@ function inGroup() {
   return node;
 }
 
-describe("total order by the log: coming and going", () => {
-  it("asks for a session as it starts, enters with it, and is in the group from the first view that has it", () => {
+describe("total order by the log: joining and leaving", () => {
+  it("requests a session when it starts, enters with it, and is in the group from the first view that contains it", () => {
     const { tell, grouped, said, state } = member();
     expect(tell({ type: "began", session: SESSION })).toEqual([leave, enter(1)]);
     expect(state()).toMatchObject({ membership: "entering", view: 0, members: [] });
     expect(said(2, "early", 8)).toEqual([]);
-    expect(grouped(9, [7, 2, 1])).toEqual([]); // Of others.
+    expect(grouped(9, [7, 2, 1])).toEqual([]); // This group has other members only.
     expect(grouped(10, [7, 2, 1], [SESSION, 0, 1])).toEqual([installed(10, 0, 2)]);
     expect(said(2, "hello", 11)).toEqual([delivered(2, "hello", 11)]);
-    expect(tell({ type: "began", session: SESSION })).toEqual([]); // It is told again.
+    expect(tell({ type: "began", session: SESSION })).toEqual([]); // A repeated notification.
   });
 
-  it("says in each view who is in it, in the order of ids", () => {
+  it("reports the members of each view, in the order of ids", () => {
     const { grouped } = inGroup();
     expect(grouped(12, [SESSION, 0, 1], [9, 3, 1], [8, 1, 2])).toEqual([installed(12, 0, 1, 3)]);
   });
 
-  it("hears of no group but its own", () => {
+  it("ignores other groups", () => {
     const node = member({ group: "mine" });
     expect(node.tell({ type: "began", session: SESSION })[1]).toMatchObject({ operation: { name: "mine" } });
     const members = [{ session: SESSION, member: 0, wait: 1, spoken: 0 }];
@@ -91,28 +91,28 @@ describe("total order by the log: coming and going", () => {
     expect(node.said(2, "x", 12, "mine")).toEqual([delivered(2, "x", 12)]);
   });
 
-  it("goes on hearing when its session is over, and enters with the next; the end of an earlier one is nothing to it", () => {
+  it("keeps receiving after its session ends, and enters with the next; ignores the end of an earlier one", () => {
     const { tell, said, grouped, state } = inGroup();
     expect(tell({ type: "over", session: SESSION - 1 })).toEqual([]);
     expect(tell({ type: "over", session: SESSION })).toEqual([leave]);
     expect(state()).toMatchObject({ membership: "inside", session: null, isMember: false });
     expect(said(2, "meanwhile", 11)).toEqual([delivered(2, "meanwhile", 11)]);
-    expect(grouped(12, [SESSION, 0, 1])).toEqual([installed(12, 0)]); // In the log it still is.
+    expect(grouped(12, [SESSION, 0, 1])).toEqual([installed(12, 0)]); // The log still lists the node.
     expect(grouped(13, [7, 2, 1])).toEqual([installed(13, 2)]);
     expect(tell({ type: "began", session: 20 })).toEqual([enter(2)]);
     expect(grouped(22, [20, 0, 2])).toEqual([installed(22, 0)]);
     expect(state()).toMatchObject({ isMember: true });
   });
 
-  it("is ejected and enters anew if a snapshot took it past what was said; what it said before is of another member", () => {
+  it("is ejected and enters again if a snapshot took it past messages; its earlier messages belong to another member", () => {
     const { tell, said, grouped } = inGroup();
     expect(tell({ type: "restored" })).toEqual([ejected, enter(2)]);
     expect(said(2, "missed", 30)).toEqual([]);
-    expect(grouped(31, [7, 2, 1], [SESSION, 0, 1], [9, 1, 1])).toEqual([]); // It had entered before, and not yet anew.
+    expect(grouped(31, [7, 2, 1], [SESSION, 0, 1], [9, 1, 1])).toEqual([]); // The node has not re-entered yet.
     expect(grouped(32, [7, 2, 1], [9, 1, 1], [SESSION, 0, 2])).toEqual([installed(32, 0, 1, 2)]);
   });
 
-  it("asks again, under another number, if the snapshot comes while it enters: its view may be among what was not told", () => {
+  it("requests again, under another number, if a snapshot arrives while it enters: it may have missed its view", () => {
     const { tell, grouped } = member();
     tell({ type: "began", session: SESSION });
     expect(tell({ type: "restored" })).toEqual([enter(2)]);
@@ -120,12 +120,12 @@ describe("total order by the log: coming and going", () => {
     expect(grouped(11, [SESSION, 0, 2])).toEqual([installed(11, 0)]);
   });
 
-  it("has nothing to enter anew with a snapshot while it has no session", () => {
+  it("has nothing to enter again after a snapshot while it has no session", () => {
     const { tell } = member();
-    expect(tell({ type: "restored" })).toEqual([leave]); // That was its start.
+    expect(tell({ type: "restored" })).toEqual([leave]); // The node was restored at its start.
   });
 
-  it("enters anew if a view does not have it", () => {
+  it("enters again if a view does not contain it", () => {
     const { grouped } = inGroup();
     expect(grouped(12, [7, 2, 1])).toEqual([installed(12, 2), enter(2)]);
   });
@@ -134,7 +134,7 @@ describe("total order by the log: coming and going", () => {
     ["enterGroup", 1, [enter(2)]],
     ["say", 1, [enter(2)]],
     ["say, of a time before", 0, []],
-  ])("enters anew if nothing came of what it asked for: %s", (what, wait, events) => {
+  ])("enters again if its request failed: %s", (what, wait, events) => {
     const { tell } = inGroup();
     const operation = what.startsWith("say")
       ? ({ type: "say", name: "group", wait, number: 1, to: null, text: "x" } as const)
@@ -142,7 +142,7 @@ describe("total order by the log: coming and going", () => {
     expect(tell({ type: "notDone", operation })).toEqual(events);
   });
 
-  it("asks again for a session, as long as it has none", () => {
+  it("requests a session again while it has none", () => {
     const { tell } = member();
     const notDone = { type: "notDone", operation: { type: "leaveGroup", name: "group" } } as const;
     expect(tell(notDone)).toEqual([leave, leave]);
@@ -150,13 +150,13 @@ describe("total order by the log: coming and going", () => {
     expect(tell(notDone)).toEqual([]);
   });
 
-  it("says whether the log has a leader", () => {
+  it("reports whether the log has a leader", () => {
     const { tell } = inGroup();
     expect(tell({ type: "led", leader: null })).toEqual([{ type: "stalled" }]);
     expect(tell({ type: "led", leader: 2 })).toEqual([{ type: "resumed" }]);
   });
 
-  it("leaves for good: nothing that comes later brings it back", () => {
+  it("leaves permanently: no later event brings it back", () => {
     const { tell, grouped, said, send } = inGroup();
     expect(tell({ type: "leave" })).toEqual([leave, { type: "left" }]);
     const enterAgain = {
@@ -178,14 +178,14 @@ describe("total order by the log: coming and going", () => {
 });
 
 describe("total order by the log: messages", () => {
-  it("are said in the group, and delivered where the log has them, its own as well", () => {
+  it("are sent in the group and delivered in log order, its own as well", () => {
     const { send, said } = inGroup();
     expect(send("hello")).toEqual([say("hello")]);
     expect(said(2, "before", 11)).toEqual([delivered(2, "before", 11)]);
     expect(said(0, "hello", 12)).toEqual([delivered(0, "hello", 12)]);
   });
 
-  it("wait outside of the group, and are said in the first view, in their order", () => {
+  it("wait outside of the group, and are sent in the first view, in order", () => {
     const { send, tell, grouped } = member();
     expect(send("a")).toEqual([leave]);
     tell({ type: "began", session: SESSION });
@@ -194,7 +194,7 @@ describe("total order by the log: messages", () => {
     expect(grouped(11, [SESSION, 0, 1])).toEqual([installed(11, 0)]);
   });
 
-  it("are refused, where more wait than may", () => {
+  it("are refused if too many wait", () => {
     const { send, tell, grouped } = member();
     tell({ type: "began", session: SESSION });
     for (let n = 0; n < MAX_WAITING; n++) expect(send(`${n}`)).toEqual([]);
@@ -205,7 +205,7 @@ describe("total order by the log: messages", () => {
     expect(send("more")).toEqual([say("more", MAX_WAITING + 1)]);
   });
 
-  it("are said again by one that has entered again, but for those that the log had taken", () => {
+  it("are sent again after it has entered again, except those that the log had accepted", () => {
     const { send, said, grouped } = inGroup();
     expect([...send("a"), ...send("b"), ...send("c")]).toEqual([say("a"), say("b", 2), say("c", 3)]);
     expect(said(0, "a", 11)).toEqual([delivered(0, "a", 11)]);
@@ -217,7 +217,7 @@ describe("total order by the log: messages", () => {
     ]);
   });
 
-  it("are lost to their sender where a snapshot took it past them: nobody knows whether they were said", () => {
+  it("are lost to their sender if a snapshot took it past them: it cannot know whether they were accepted", () => {
     const { send, tell, grouped } = inGroup();
     send("a");
     expect(tell({ type: "restored" })).toEqual([ejected, enter(2)]);
@@ -229,7 +229,7 @@ describe("total order by the log: messages", () => {
     ["no payload", "7"],
     ["a payload that is too long", JSON.stringify("x".repeat(21))],
     ["nothing", ""],
-  ])("that are %s are dropped, and the next is delivered", (_what, text) => {
+  ])("are dropped if they are %s, and the next one is delivered", (_what, text) => {
     const { tell, said } = inGroup();
     expect(tell({ type: "said", name: "group", from: 2, text, revision: 11 })).toEqual([]);
     expect(said(2, "hello", 12)).toEqual([delivered(2, "hello", 12)]);

@@ -1,8 +1,9 @@
 /**
- * Total order by the replicated log of a coordination service: what is sent is said in a group of the service, and delivered where the
- * log has it. A node whose session ends is in no view until its next one has entered, and is delivered what is said meanwhile, as it has
- * missed nothing; what the log did not take from it any more is said again then. Only where a snapshot took it past a part of the log is
- * it ejected, and comes in as a newcomer.
+ * Total order through the replicated log of a coordination service. Messages are log entries in one of the service's
+ * groups, and are delivered in log order. When a node's session ends, the node is not in a view until its next session
+ * has entered the group, but it still receives the group's messages, so it misses none. It then resends its own
+ * messages, except those that the log accepted. The node is ejected only if it catches up from a snapshot that skips
+ * part of the log. It then joins as a newcomer.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { problem, type Shape, type Shapes, text } from "../../../core/shape.ts";
@@ -11,25 +12,29 @@ import { type GroupUpdate, groupUpdateShapes } from "../../service/coordination-
 import type { GroupOperation, SessionId } from "../../service/coordination-service/operations.ts";
 import type { GroupEvent, Multicast, Refusal } from "./layers.ts";
 
+/** Vocabulary of the total order through a log. */
 export type LogOrder<P = string> = {
   state: {
-    /** `entering`: it has asked to enter, and hears of nothing before that stands in the log. `inside`: it follows the group from there on. */
+    /**
+     * `entering`: the node has requested to enter, and ignores log entries before its own. `inside`: it follows the
+     * group from its own entry onward.
+     */
     membership: "outside" | "entering" | "inside" | "left";
-    /** Of this run of the node; null while it has none. */
+    /** The node's session in this run. Null while it has none. */
     session: SessionId | null;
-    /** Numbers the times at which it has entered in this run. */
+    /** How many times the node has entered the group in this run. */
     wait: number;
-    /** 0 outside. */
+    /** The number of the current view. 0 if the node does not follow the group. */
     view: number;
-    /** Of the view; this node need not be among them. */
+    /** The members of the view, which may not include this node. */
     members: NodeId[];
-    /** Whether it is, as it has entered last. */
+    /** Whether the view includes this node's latest membership. */
     isMember: boolean;
-    /** How many words of this time of its being a member it has put to the log. */
+    /** The number of messages that the node has submitted to the log during this membership. */
     numbered: number;
-    /** Said, and not delivered yet. */
+    /** Messages that have been sent but not yet delivered. */
     undelivered: P[];
-    /** Sent while nothing could be said. */
+    /** Messages sent while the node was not a member of the view. */
     waiting: P[];
   };
   command: Multicast<P>["command"] | { type: "leave" } | GroupUpdate;
@@ -40,20 +45,21 @@ export type LogOrder<P = string> = {
     | { type: "left" }
     | { type: "stalled" }
     | { type: "resumed" }
-    /** To the session. */
+    /** A request for the session. */
     | { type: "asked"; operation: GroupOperation };
 };
 
 const logOrderOptions = optionTable("multicast", {
   group: option(text(256), "group", "the name of the group in the service"),
-  setting: option(text(4_096), "", "how the group is used: members that enter it with another setting are refused"),
+  setting: option(text(4_096), "", "how the group is used; members that join with a different setting are rejected"),
 });
 
 export type LogOrderOptions = OptionsOf<typeof logOrderOptions>;
 
-/** So much of what the user sends waits, before more is refused. */
+/** The maximum number of waiting messages. Further ones are refused. */
 const MAX_WAITING = 1_000;
 
+/** Creates the total order through a log. @throws UsageError if an option is unknown or out of range. */
 export function logOrder<P = string>(
   given: Partial<LogOrderOptions> | undefined,
   payload: Shape<P>,
@@ -63,11 +69,11 @@ export function logOrder<P = string>(
   type Ctx = Context<LogOrder<P>>;
 
   const ask = (operation: GroupOperation, ctx: Ctx): void => ctx.emit({ type: "asked", operation });
-  /** Leaving a group in which it is not changes nothing, but it takes a session. */
+  /** Requests a session. For a non-member, leaving a group has no effect except that it creates a session. */
   const askForSession = (ctx: Ctx): void => ask({ type: "leaveGroup", name }, ctx);
   const isEnding = ({ membership }: State): boolean => membership === "left";
 
-  /** As another member than before. */
+  /** Enters as a new member. */
   function enter(state: State, ctx: Ctx): void {
     state.isMember = false;
     if (state.session === null) return askForSession(ctx);
@@ -82,7 +88,10 @@ export function logOrder<P = string>(
     ask({ type: "say", name, wait, number, to: null, text: JSON.stringify(message) }, ctx);
   }
 
-  /** It is a member: what the log did not take before, and what has waited. */
+  /**
+   * Runs when the node has become a member. Submits the messages that the log has not accepted yet, and the waiting
+   * ones.
+   */
   function sayAll(state: State, ctx: Ctx): void {
     state.numbered = 0;
     state.undelivered.push(...state.waiting.splice(0));
@@ -113,7 +122,7 @@ export function logOrder<P = string>(
         enter(state, ctx);
       },
       over(state, { session }, ctx) {
-        if (session !== state.session || isEnding(state)) return; // Of an earlier life.
+        if (session !== state.session || isEnding(state)) return; // The session belongs to an earlier incarnation.
         state.session = null;
         enter(state, ctx);
       },
@@ -142,7 +151,7 @@ export function logOrder<P = string>(
         Object.assign(state, { membership: "inside", view, members: nodes, isMember: isOwn });
         ctx.emit({ type: "installed", view, members: [...nodes] });
         if (isOwn && !isMember) sayAll(state, ctx);
-        else if (isMember && !isOwn && session !== null) enter(state, ctx); // It was not this node that has left.
+        else if (isMember && !isOwn && session !== null) enter(state, ctx); // This membership was removed.
       },
       said(state, { name: of, from, text: said, revision }, ctx) {
         if (of !== name || state.membership !== "inside") return;
@@ -156,10 +165,10 @@ export function logOrder<P = string>(
     source: "Schneider, ACM Computing Surveys 1990; Chandra & Toueg, JACM 1996, §7",
     assumes: [
       "crash-recovery nodes with a journal",
-      "for liveness: a majority alive and connected to a common leader, reliable links and bounded delay in the end",
+      "for liveness: a live majority connected to a common leader; eventually reliable links and bounded delay",
     ],
     properties: [],
-    costs: [{ when: "one multicast of the leader of the log", messages: (nodes) => 3 * (nodes - 1) }],
+    costs: [{ when: "one multicast by the leader of the log", messages: (nodes) => 3 * (nodes - 1) }],
     view: ({ membership, view }) => ({ role: membership, ...(view > 0 ? { term: view } : {}) }),
   };
 }
@@ -172,7 +181,7 @@ const commandShapes = <P>(payload: Shape<P>): Shapes<LogOrder<P>["command"]> => 
   ...groupUpdateShapes,
 });
 
-/** It comes from another node, so it may be anything: what is not a payload is nobody's message. */
+/** Parses a message. It comes from another node, so it may contain anything. Returns null if the payload is invalid. */
 function read<P>(said: string, payload: Shape<P>): P | null {
   try {
     const message: unknown = JSON.parse(said);

@@ -7,7 +7,7 @@ import { type GroupCommand, type GroupEvent, groupCommandShapes, type Multicast,
 
 const nothing = { source: "test", assumes: [], properties: [], costs: [] };
 
-/** Carries as plain links do, and says what a carrier with views would. */
+/** Carries messages like plain links, and emits the events of a carrier with views. */
 type Plain<P> = {
   state: { sent: number };
   message: { type: "data"; n: number; payload: P };
@@ -43,7 +43,7 @@ function plain<P>(payload: Shape<P>): Protocol<Plain<P>> {
   };
 }
 
-/** Answers each message to its sender alone, and says what it hears. */
+/** Answers each message only to its sender, and emits all received messages. */
 type Polite = {
   state: { heard: string[] };
   message: { type: "word"; payload: string } | { type: "thanks"; payload: string };
@@ -94,7 +94,7 @@ function group(protocol = stacked, trace: (entry: TraceEntry) => void = () => {}
 }
 
 describe("one multicast over another", () => {
-  it("what the upper broadcasts the lower carries, and what it sends to one node goes there directly", () => {
+  it("the lower layer carries the upper layer's broadcasts, and messages to one node go there directly", () => {
     const sim = group();
     sim.command(0, { type: "send", payload: "hi" });
     sim.run();
@@ -111,7 +111,7 @@ describe("one multicast over another", () => {
     expect(sim.world.state(0)).toEqual({ upper: { heard: [] }, lower: { sent: 1 } });
   });
 
-  it("what the upper says is certain until its own timer runs out", () => {
+  it("an event of the upper layer is valid until the upper layer's own timer expires", () => {
     const deadlines: unknown[] = [];
     const sim = group(stacked, (entry) => {
       if (entry.kind === "event" && entry.event.type === "thanked") deadlines.push(entry.until);
@@ -121,14 +121,14 @@ describe("one multicast over another", () => {
     expect(deadlines).toEqual(["upper.forget", "upper.forget"]);
   });
 
-  it("what the lower says of the group is told to the upper, which says it in its turn", () => {
+  it("the upper layer receives group events of the lower one, and emits its own", () => {
     const sim = group();
     sim.command(1, { type: "leave" });
     expect(sim.world.state(1).upper.heard).toEqual(["(blocked)", "(installed)"]);
     expect(sim.events(1)).toEqual([{ type: "installed", view: 2, members: [1] }]);
   });
 
-  it("is a multicast again, which carries another", () => {
+  it("is a multicast again, which can carry another", () => {
     const three = over(polite, (payload) => over(carrierOf(payload), plain));
     const sim = simulation({ protocol: three, nodes: [0, 1], seed: 1, delayMs: 10 });
     for (const node of [0, 1]) sim.start(node);
@@ -139,7 +139,7 @@ describe("one multicast over another", () => {
     expect(stacked.shapes.command).toEqual({ leave: {}, ...polite.shapes.command });
   });
 
-  it("shows what either holds back, the lower's by the lower's name", () => {
+  it("shows messages held back by either layer, the lower layer's with its name", () => {
     const holding = <P>(held: string[], protocol: Protocol<Plain<P>>): Protocol<Plain<P>> => ({
       ...protocol,
       view: () => ({ role: "waiting", held }),
@@ -156,7 +156,7 @@ describe("one multicast over another", () => {
   });
 });
 
-/** Passes payloads on as they are. */
+/** Carries payloads unchanged. */
 function carrierOf<P>(payload: Shape<P>): Protocol<Plain<P>> {
   const { timeout: _none, start: _never, ...carrier } = plain(payload) as never as Record<string, object>;
   return { ...carrier, timeout: {}, name: "carrier" } as never;

@@ -1,6 +1,7 @@
-/** Between what carries the messages of a group and what agrees on its views. */
+/** The wires between the carrier of a group's messages and the agreement on the group's views. */
 import type { WireTable } from "../../system.ts";
 
+/** The wires between the parts `views` and `multicast`. */
 export const viewWires: WireTable = {
   views: {
     flush: ({ round }, give) => give("multicast", { type: "flush", round }),
@@ -14,5 +15,5 @@ export const viewWires: WireTable = {
   },
 };
 
-/** Events of the multicast that are not between the parts only. */
+/** Events from the multicast that are not internal to the parts. */
 export const multicastEvents = ["delivered", "refused", "stable", "blocked", "installed", "ejected"];

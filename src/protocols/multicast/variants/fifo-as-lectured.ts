@@ -1,7 +1,7 @@
 /**
- * FIFO multicast as a lecture has it: S and R both begin at 0, a message carries S before S is raised, and is delivered
- * when S = R + 1. The first message of each sender carries 0 and is never delivered: kept because the checker refutes it.
- * The right form is `../fifo.ts`.
+ * FIFO multicast as presented in a lecture: S and R both start at 0, and a message carries S before S is incremented
+ * and is delivered when S = R + 1. Each sender's first message carries 0 and is never delivered. The variant is kept
+ * because the checker refutes it. The correct form is in `../fifo.ts`.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural, text } from "../../../core/shape.ts";
@@ -11,11 +11,11 @@ import type { Multicast } from "../parts/layers.ts";
 
 type FifoAsLectured = {
   state: {
-    /** S. */
+    /** S: the number of the next message. */
     sent: number;
-    /** Ascending, this node among them. */
+    /** All nodes, including this one, in ascending order. */
     members: NodeId[];
-    /** R, of each member, in the order of `members`. */
+    /** R for each member, in the order of `members`. */
     delivered: number[];
     heldBack: Message[];
   };
@@ -28,13 +28,17 @@ type Message = { from: NodeId; number: number; payload: string };
 type State = FifoAsLectured["state"];
 type Ctx = Context<FifoAsLectured>;
 
+/**
+ * Creates FIFO multicast as presented in a lecture.
+ * @throws UsageError if any option is given, because there are none.
+ */
 export function fifoAsLectured(given?: Record<never, never>): Protocol<FifoAsLectured> {
   requireNoOptions("fifo", given);
 
   const isNext = ({ members, delivered }: State, { from, number }: Message): boolean =>
     number === (delivered[members.indexOf(from)] ?? 0) + 1;
 
-  /** Everybody's message comes this way, the sender's own too. */
+  /** Handles all messages, including the sender's own. */
   function receive(state: State, message: Message, ctx: Ctx): void {
     holdBack(
       state.heldBack,

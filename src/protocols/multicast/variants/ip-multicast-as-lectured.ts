@@ -1,7 +1,8 @@
 /**
- * Reliable multicast over IP multicast as a lecture has it: S and R both begin at 0, a message carries S before it is raised,
- * and a node that has delivered R delivers R + 1. So the first message of each sender, which carries 0, is a duplicate to
- * everybody, its sender included: kept because the checker refutes it. The right form is `../ip-multicast/ip-multicast.ts`.
+ * Reliable multicast over IP multicast as presented in a lecture: S and R both start at 0, a message carries S before S
+ * is incremented, and a node that has delivered R delivers R + 1 next. Each sender's first message carries 0, so all
+ * nodes, including the sender, treat it as a duplicate. The variant is kept because the checker refutes it. The correct
+ * form is in `../ip-multicast/ip-multicast.ts`.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { list, natural, text } from "../../../core/shape.ts";
@@ -13,14 +14,14 @@ export type IpMulticastAsLectured = {
     group: NodeId[];
     /** S_g^p: the number of the next message. */
     next: number;
-    /** R_g^q for each member q: the number of its last message that was delivered here. */
+    /** R_g^q for each member q: the number of the last message from q that this node delivered. */
     delivered: number[];
-    /** By number, for nodes that lack one. */
+    /** Sent messages, in order of their numbers, for nodes that lack any of them. */
     sent: string[];
   };
   message:
     | { type: "data"; number: number; acks: number[]; payload: string }
-    /** “I have lost messages of yours, from this one on.” */
+    /** Requests the receiver's messages from this number onward, because they were lost. */
     | { type: "nack"; from: number };
   command: { type: "send"; payload: string };
   event: { type: "delivered"; from: NodeId; payload: string; id: string };
@@ -30,6 +31,10 @@ type State = IpMulticastAsLectured["state"];
 type Ctx = Context<IpMulticastAsLectured>;
 type Data = { number: number; acks: number[]; payload: string };
 
+/**
+ * Creates reliable multicast as presented in a lecture.
+ * @throws UsageError if any option is given, because there are none.
+ */
 export function ipMulticastAsLectured(given?: Record<never, never>): Protocol<IpMulticastAsLectured> {
   requireNoOptions("ip-multicast", given);
 

@@ -1,6 +1,6 @@
 /**
- * View synchrony as the checker explores it: all have been in view 1 for long, and every crash is made known. So each
- * run of a few steps reaches what views are for, and no timer of a failure detector has to run out first.
+ * View synchrony as the checker explores it: all nodes have been in view 1 for a long time, and every crash is
+ * reported. Short runs can therefore reach view changes without waiting for a failure detector's timers.
  */
 import type { Assembly } from "../../../core/assemble.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
@@ -12,12 +12,13 @@ import { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "..
 
 export type SettledViewSynchrony = Assembly<{ workload: MulticastWorkload; multicast: ViewSynchrony }>;
 
+/** Options, by part. */
 export interface SettledOptions {
   workload?: Partial<MulticastWorkloadOptions>;
   multicast?: ViewSynchronyOptions;
 }
 
-/** @param made tests give one that errs. */
+/** Creates view synchrony for the checker. @param made creates the protocol. Tests pass a faulty one. */
 export function settledViewSynchrony(
   options: SettledOptions = {},
   made: (options: ViewSynchronyOptions) => Protocol<ViewSynchrony> = viewSynchrony,
@@ -30,7 +31,7 @@ export function settledViewSynchrony(
   )(options);
   type State = SettledViewSynchrony["state"];
 
-  /** Who asks to be let in has crashed and is back. */
+  /** Treats a node that asks to be admitted as having crashed and recovered. */
   function restoreIfBack(state: State, from: NodeId, type: string, ctx: Context<SettledViewSynchrony>): void {
     if (type === "wish" && state.multicast.views.suspected.includes(from))
       whole.command.multicast(state, { type: "multicast", body: { type: "restore", node: from } }, ctx);
@@ -50,7 +51,7 @@ export function settledViewSynchrony(
         },
       };
     },
-    /** Who starts again has forgotten what was not journalled, and that it was in a view. */
+    /** A restarted node has lost all state that was not journaled, including its view. */
     start(state, ctx) {
       Object.assign(state.workload, { view: 0, since: 0 });
       state.multicast.multicast = stateIn(ctx.self, 0, [], []);

@@ -1,4 +1,4 @@
-/** What a lecture says of basic and of reliable multicast, and what happens. */
+/** Compares claims from a lecture about basic and reliable multicast with their actual behavior. */
 import { describe, expect, it } from "vitest";
 import { send, stage, use } from "../../../../test/protocols/multicast-stage.ts";
 import { range } from "../../../../test/protocols/sizes.ts";
@@ -16,14 +16,14 @@ const [P, Q] = [0, 1];
 describe("basic multicast, “at least once”", () => {
   const lossy = { protocol: "basic-multicast", nodes: [P, Q], initiators: [P], timers: "quiet" } as const;
 
-  it("without acknowledgements a loss is never made good, and nothing doubles", () => {
+  it("without acknowledgements a loss is never repaired, and nothing is duplicated", () => {
     const found = explore(systemFor({ ...lossy, losses: 1 }));
     expect(found).toMatchObject({ verdict: "violated", property: { name: "workload: agreement" } });
     const integrity = systemFor({ ...lossy, losses: 1, property: "workload: integrity" });
     expect(explore(integrity).verdict).toBe("holds");
   });
 
-  it("sent again until it is acknowledged: a lost acknowledgement has the message delivered twice", () => {
+  it("sent again until acknowledged: a lost acknowledgement makes the message delivered twice", () => {
     const found = explore(systemFor({ ...lossy, variant: "at-least-once", losses: 1 }));
     expect(found).toMatchObject({ verdict: "violated", property: { name: "workload: integrity" } });
     expect(found.path.map(({ move: { node, kind } }) => `${node} ${kind}`)).toEqual([
@@ -35,14 +35,14 @@ describe("basic multicast, “at least once”", () => {
     ]);
   });
 
-  it("where a copy is known, once: every run with two losses and a copy", () => {
+  it("with duplicate detection, once: every run with two losses and a duplicate", () => {
     const system = systemFor({ ...lossy, variant: "acknowledged", losses: 2, duplications: 1 });
     expect(explore(system).verdict).toBe("holds");
   });
 });
 
 describe("reliable multicast over IP multicast: a number that is not the next (the lecture's second case)", () => {
-  /** Q misses the first of two messages of P. */
+  /** Makes Q miss the first of two messages from P. */
   function afterAGap(inOrder: boolean) {
     const group = stage(ipMulticast({ inOrder }), 2);
     group.sim.cut(P, Q);
@@ -60,11 +60,11 @@ describe("reliable multicast over IP multicast: a number that is not the next (t
     expect(afterAGap(true)).toEqual({ soon: [], atLast: ["first", "second"] });
   });
 
-  it("delivered at once despite the gap: once and everywhere, and not FIFO", () => {
+  it("delivered at once despite the gap: once and everywhere, but not FIFO", () => {
     expect(afterAGap(false)).toEqual({ soon: ["second"], atLast: ["second", "first"] });
   });
 
-  it("every run with a loss: what each form promises holds, and at once FIFO does not", () => {
+  it("every run with a loss: the guarantees of each form hold, and delivery at once violates FIFO", () => {
     const lossy = {
       protocol: "ip-multicast",
       nodes: [P, Q],
@@ -85,7 +85,7 @@ describe("reliable multicast over IP multicast: a number that is not the next (t
     expect(() => ipMulticast({ begin: "outside", inOrder: false })).toThrow("expected ip-multicast.inOrder to be true");
   });
 
-  it("among three a message that comes late is delivered where it comes", () => {
+  it("among three nodes a late message is delivered where it arrives", () => {
     const group = stage(ipMulticast({ inOrder: false }), 3);
     for (const payload of ["a", "b", "c"]) group.sim.command(P, send(payload));
     group.sim.run();
@@ -93,7 +93,7 @@ describe("reliable multicast over IP multicast: a number that is not the next (t
   });
 });
 
-/** At the end of a view it delivers nothing of what it has received since it fell silent. */
+/** A faulty protocol: at the end of a view, a node does not deliver messages that it received after it blocked. */
 function forgetful(options: ViewSynchronyOptions): Protocol<ViewSynchrony> {
   const sound = viewSynchrony(options);
   const mute = contexts((ctx) => ({
@@ -118,7 +118,7 @@ const seen = (what: string, holds: (state: SettledViewSynchrony["state"]) => boo
 });
 
 const reached = [
-  seen("somebody is suspected", ({ multicast }) => multicast.views.suspected.length > 0),
+  seen("a node is suspected", ({ multicast }) => multicast.views.suspected.length > 0),
   seen("a view follows", ({ workload }) => workload.since === 1 && workload.view > 1),
 ];
 
@@ -137,7 +137,7 @@ describe("virtual synchrony as a property", () => {
     ["one sends", [0], 696],
     ["two send", [0, 1], 14_109],
   ])(
-    "check: every run with one crash, %s, keeps it, and reaches suspicions and other views",
+    "check: every run with one crash, %s, satisfies it, and reaches suspicions and other views",
     { tags: ["long"] },
     (_who, initiators, states) => {
       const system = systemFor({ ...crash, initiators });
@@ -149,13 +149,13 @@ describe("virtual synchrony as a property", () => {
     },
   );
 
-  it("check: a multicast that forgets what comes while the group changes breaks it", () => {
+  it("check: a multicast that forgets messages received while the group changes violates it", () => {
     const protocol = settledViewSynchrony({}, forgetful) as unknown as Protocol<Vocabulary>;
     const found = explore({ ...systemFor(crash), protocol, properties: protocol.properties });
     expect(found).toMatchObject({ verdict: "violated", property: { name: "workload: virtual synchrony" } });
   });
 
-  it("sim: the same, where last words reach one of two", () => {
+  it("sim: the same, if the last messages reach one of two nodes", () => {
     const verdict = (made: typeof viewSynchrony) => {
       const sim = simulation({ protocol: settledViewSynchrony({}, made), nodes: [0, 1, 2], seed: 1, delayMs: 10 });
       for (const node of [0, 1, 2]) sim.wake(node);
@@ -172,7 +172,7 @@ describe("virtual synchrony as a property", () => {
     expect(verdict(forgetful as typeof viewSynchrony)).toContain("workload: virtual synchrony");
   });
 
-  it("sim: the same, where the first to go on crashes before the other does", () => {
+  it("sim: the same, if the first node to continue crashes before the other does", () => {
     const verdict = (made: typeof viewSynchrony) => {
       const sim = simulation({ protocol: settledViewSynchrony({}, made), nodes: [0, 1, 2], seed: 1, delayMs: 10 });
       for (const node of [0, 1, 2]) sim.wake(node);
@@ -191,7 +191,8 @@ describe("virtual synchrony as a property", () => {
       expect(sim.world.state(second).workload).toMatchObject({ since: 1, view: 2 });
       return sim.verdict().map(({ property }) => property);
     };
-    expect(verdict(viewSynchrony)).not.toContain("workload: virtual synchrony"); // Alone it waits for a majority for ever.
+    // A node that is alone waits forever for a majority.
+    expect(verdict(viewSynchrony)).not.toContain("workload: virtual synchrony");
     expect(verdict(forgetful as typeof viewSynchrony)).toContain("workload: virtual synchrony");
   });
 });

@@ -15,10 +15,10 @@ type Settings = Partial<Omit<SimulationOptions<ElectedServer>, "protocol" | "nod
 };
 
 const LEASE_MS = 1_000;
-/** With clocks that differ by 5 % either way. */
+/** The bound for clocks that are off by at most 5 %. */
 const RECLAIM_MS = boundMs(LEASE_MS, 0.05);
 
-/** All start at once; by 500 ms somebody leads, and serves. */
+/** All nodes start at the same time. By 500 ms a leader has been elected and serves. */
 const SETTLED_MS = 500;
 
 function cluster(count: number, { options = {}, ...settings }: Settings = {}) {
@@ -62,7 +62,7 @@ const scripts = (count: number) =>
     )
     .map((list) => list.sort((a, b) => a.at - b.at));
 
-/** Within the drift that the leases allow for. */
+/** Clock rates within the drift that the leases allow. */
 const RATES = [1, 0.951, 1.049, 0.98, 1.02];
 
 function carryOut(sim: Simulation<ElectedServer>, { at, node, other, kind }: Deed): void {
@@ -79,7 +79,7 @@ function carryOut(sim: Simulation<ElectedServer>, { at, node, other, kind }: Dee
   else if (kind === "clock") sim.clockRate(node, RATES[other % RATES.length] as number);
 }
 
-/** Whatever has gone wrong is over; until everybody has been served, or for ever as far as anybody cares to wait. */
+/** Ends all faults and runs until all nodes have been served, or until a timeout that represents forever. */
 function settle(sim: Simulation<ElectedServer>, nodes: readonly number[]): void {
   sim.heal();
   for (const from of nodes) {
@@ -89,17 +89,17 @@ function settle(sim: Simulation<ElectedServer>, nodes: readonly number[]): void 
   }
   for (const node of nodes) if (!sim.world.alive.includes(node)) sim.start(node);
   for (const node of nodes) sim.command(node, use(1));
-  sim.run(sim.now + 5_000); // For the election as well.
+  sim.run(sim.now + 5_000); // This is enough for the election too.
   const giveUpAt = sim.now + 100_000;
   const isWaiting = () => sim.world.alive.some((node) => sim.world.state(node).workload.doing !== "idle");
   while (isWaiting() && sim.now < giveUpAt) sim.run(sim.now + 500);
 }
 
-/** What the lock services do until somebody else is inside; the election has its own stories. */
+/** Whether a line is about the lock service. The election has its own stories. */
 const isOfLockService = (line: string): boolean => / mutex\.|crashes|reaches nobody/.test(line);
 
 describe("elected server: stories", () => {
-  /** 4 leads, being the highest. */
+  /** Node 4 leads because it has the highest id. */
   async function tell(name: string, script: (sim: Simulation<ElectedServer>) => void, stayMs: number) {
     const { sim, entries, said } = cluster(5, { options: { workload: { stayMs } } });
     entries.length = 0;
@@ -113,7 +113,7 @@ describe("elected server: stories", () => {
     return said;
   }
 
-  it("the server crashes while 1 is inside: 1 goes on under the next server, and 2 enters when it leaves", async () => {
+  it("the server crashes while 1 is inside: 1 stays inside under the next server, and 2 enters when it leaves", async () => {
     const said = await tell(
       "server-crashes",
       (sim) => {
@@ -133,7 +133,7 @@ describe("elected server: stories", () => {
     ]);
   });
 
-  it("the holder crashes: its permission is taken back when the lease has run out", async () => {
+  it("the holder crashes: its permission is reclaimed when the lease has expired", async () => {
     const said = await tell(
       "holder-crashes",
       (sim) => {
@@ -147,11 +147,12 @@ describe("elected server: stories", () => {
     );
     const [first, second] = said("entered");
     expect([first?.node, second?.node]).toEqual([1, 2]);
-    // Its request reached the server 10 ms before it entered.
+    // The lease began when node 1's request reached the server, 10 ms before node 1 entered. Node 2's grant also takes
+    // 10 ms.
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBe(RECLAIM_MS);
   });
 
-  it("the holder is cut off: it is told that it has lost its permission before 2 gets it", async () => {
+  it("the holder is disconnected: it learns that it has lost its permission before 2 gets it", async () => {
     const said = await tell(
       "holder-cut-off",
       (sim) => {
@@ -173,14 +174,14 @@ describe("elected server: stories", () => {
 });
 
 describe("elected server: what it costs", () => {
-  /** Messages of the lock service: the election's own are counted apart. */
+  /** Messages of the lock service. The election's messages are counted separately. */
   const spent = ({ messages: { byType } }: Simulation<ElectedServer>) =>
     Object.fromEntries(words.flatMap((word) => ((byType[word] ?? 0) === 0 ? [] : [[word, byType[word]]])));
   const words = ["request", "grant", "renew", "renewed", "release", "withdraw", "recall", "empty"];
 
-  it.each([2, 3, 5, 9, 16])("N = %i: 3 messages an entry, none for the server itself", (count) => {
+  it.each([2, 3, 5, 9, 16])("N = %i: 3 messages per entry, none for the server itself", (count) => {
     const { sim } = cluster(count);
-    sim.run(2_000); // What earlier servers might have granted has run out.
+    sim.run(2_000); // Any grants of earlier servers have expired.
     sim.command(0, use(1));
     sim.run(2_150);
     expect(spent(sim)).toEqual({ request: 1, grant: 1, release: 1 });
@@ -190,7 +191,7 @@ describe("elected server: what it costs", () => {
     expect(spent(sim)).toEqual({ request: 1, grant: 1, release: 1 });
   });
 
-  it("a request more for each renewMs of waiting, a renewal and its answer for each renewMs inside", () => {
+  it("one more request per renewMs of waiting, a renewal and its reply per renewMs inside", () => {
     const { sim, said } = cluster(3, { options: { workload: { stayMs: 2_000 } } });
     sim.run(2_000);
     sim.command(0, use(1));
@@ -198,13 +199,13 @@ describe("elected server: what it costs", () => {
     sim.command(1, use(1));
     sim.run(6_400);
     expect(said("exited")).toHaveLength(2);
-    // 1 waits for 1,980 ms, asking once and 9 times more; both stay for 2,000 ms, which is 10 renewals each.
+    // Node 1 waits for 1,980 ms and sends 10 requests. Both nodes stay for 2,000 ms, which takes 10 renewals each.
     expect(spent(sim)).toMatchObject({ request: 11, grant: 2, release: 2 });
     expect(spent(sim)).toMatchObject({ renew: 20, renewed: 20 });
   });
 
   it.each([3, 5, 9])(
-    "N = %i: 2(N − 1) less the asker's own for a change of server, when somebody wants in",
+    "N = %i: 2(N − 1) minus the requester's own for a change of server, when a node wants to enter",
     (count) => {
       const { sim, said } = cluster(count);
       sim.command(0, use(1));
@@ -219,12 +220,12 @@ describe("elected server: what it guarantees", () => {
   const rough = { delayMs: [1, 60], link: { lossRate: 0.02, duplicateRate: 0.05, order: "none" } } as const;
 
   const title =
-    "%i nodes: crashes, partitions, loss, copies, no order, clocks within the drift: one inside, tokens grow, and in the end everybody is served";
+    "%i nodes: any faults, clocks within the drift: one node inside, tokens grow, all are eventually served";
   it.each([1, 2, 3, 5])(title, (count) => serves(count, 15));
   it.each([1, 2, 3, 5])(`${title}: longer`, { tags: ["larger"] }, (count) => serves(count, 150));
 
-  /** Half of the delays are below the median. A few are long, so that copies arrive several entries later. */
-  it("copies that are several entries late: one inside, tokens grow, and all are served", () => {
+  /** A few delays are long, so duplicates arrive several entries later. */
+  it("duplicates that are several entries late: one node inside, tokens grow, and all are served", () => {
     const delayMs = { logNormal: { medianMs: 15, sigma: 1.7 } } as const;
     const link = { delay: delayMs, duplicateRate: 0.4, order: "none" } as const;
     fc.assert(
@@ -257,7 +258,10 @@ describe("elected server: what it guarantees", () => {
   }
 });
 
-/** The holder is cut off while it is inside, and the others want in. Clocks: of the holder, and of the others. */
+/**
+ * Disconnects the holder while it is inside, and makes the other nodes want to enter. The rates apply to the clocks of
+ * the holder and of the others.
+ */
 function cutOff(holderRate: number, othersRate: number, seed: number, aloneAt: number): Simulation<ElectedServer> {
   const { sim } = cluster(3, { seed, delayMs: [1, 30], options: { workload: { stayMs: 4_000 } } });
   for (const node of [0, 1, 2]) sim.clockRate(node, node === 0 ? holderRate : othersRate);
@@ -272,8 +276,8 @@ function cutOff(holderRate: number, othersRate: number, seed: number, aloneAt: n
 const tokensOf = (sim: Simulation<ElectedServer>): number[] =>
   sim.world.alive.map((node) => sim.world.state(node).workload.token).filter((token) => token > 0);
 
-describe("elected server: small things", () => {
-  it("when the tokens of an epoch are used up the server is elected anew, and nobody waits for long", () => {
+describe("elected server: details", () => {
+  it("when the tokens of an epoch are used up, the server is re-elected, and no node waits long", () => {
     const { sim, said } = cluster(3);
     sim.run(2_000);
     Object.assign(sim.world.state(2).mutex.service ?? {}, { grants: 2 ** 28 - 2 });
@@ -284,7 +288,7 @@ describe("elected server: small things", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("whoever waits and is suspected loses its place, and asks again if it is alive", () => {
+  it("a suspected node loses its place in the queue, and repeats its request if it is alive", () => {
     const { sim, said } = cluster(4, { options: { workload: { stayMs: 300 } } });
     for (const node of [0, 1, 2]) {
       sim.command(node, use(1));
@@ -295,7 +299,7 @@ describe("elected server: small things", () => {
     expect(said("entered").map(({ node }) => node)).toEqual([0, 2, 1]);
   });
 
-  it("whoever takes its request back is passed over", () => {
+  it("a node that withdraws its request is skipped", () => {
     const { sim, said } = cluster(3);
     sim.command(0, use(1));
     sim.run(sim.now + 50);
@@ -309,13 +313,13 @@ describe("elected server: small things", () => {
 
   it.each<[ElectedServerOptions, string]>([
     [{ mutex: { renewMs: 2_000 } }, "expected elected-server.renewMs to be a number below leaseMs, which is 1000"],
-  ])("refuses the options %j", (options, sentence) => {
+  ])("rejects the options %j", (options, sentence) => {
     expect(() => electedServer(options)).toThrow(sentence);
   });
 });
 
-describe("elected server: ME1 rests on clocks", () => {
-  it("a holder that is cut off is told that it has lost its permission before anybody else is let in", () => {
+describe("elected server: ME1 depends on clocks", () => {
+  it("a disconnected holder learns that it has lost its permission before another node enters", () => {
     const rate = fc.double({ min: 0.951, max: 1.049, noNaN: true });
     fc.assert(
       fc.property(fc.nat(), fc.nat(700), rate, rate, (seed, aloneAt, holderRate, othersRate) => {
@@ -328,21 +332,21 @@ describe("elected server: ME1 rests on clocks", () => {
     );
   });
 
-  it("with a holder whose clock goes at half the speed two are inside, and the newer one has the higher token", () => {
+  it("two nodes are inside if the holder's clock runs at half speed, and the newer one has the higher token", () => {
     const sim = cutOff(0.5, 1, 1, 300);
     expect(sim.violations.map(({ property }) => property)).toContain("ME1 safety");
     const [older = 0, newer = 0] = tokensOf(sim);
     expect(newer).toBeGreaterThan(older);
   });
 
-  it("a journal that is lost: nothing tells the runs of a node apart, and the same token is used twice", () => {
+  it("without its journal a node cannot distinguish its runs, and the same token is used twice", () => {
     const tokensAfter = (journal: "kept" | "lost"): (number | undefined)[] => {
       const { sim, said } = cluster(3, { options: { workload: { stayMs: 200 } } });
       sim.command(0, use(1));
       sim.run(600);
       sim.crash(0, { journal });
       sim.start(0);
-      sim.run(700); // It hears who serves.
+      sim.run(700); // Node 0 learns which node serves.
       sim.command(0, use(1));
       sim.run(3_000);
       return said("entered").map(({ token }) => token);
@@ -352,7 +356,7 @@ describe("elected server: ME1 rests on clocks", () => {
     expect(tokensAfter("lost")).toEqual([kept, kept]);
   });
 
-  it("whatever the clocks, however long the pauses: never the same token twice", () => {
+  it("the same token is never used twice, with any clocks and any pauses", () => {
     const rate = fc.double({ min: 0.2, max: 5, noNaN: true });
     fc.assert(
       fc.property(fc.nat(), fc.array(rate, { minLength: 3, maxLength: 3 }), scripts(3), (seed, rates, script) => {

@@ -1,21 +1,21 @@
 /**
- * Elected server: a central server that is replaced when it crashes, by an election with epochs. Permissions are leases,
- * and their tokens grow with every grant, over all servers.
- * Coulouris et al. §15.2 for the server; its hardening as in Gray & Cheriton, "Leases: An Efficient Fault-Tolerant
- * Mechanism for Distributed File Cache Consistency", SOSP 1989, and Burrows, "The Chubby Lock Service", OSDI 2006.
+ * Elected server: a central server that is replaced after a crash by an election with epochs. Permissions are leases,
+ * and their tokens increase with every grant, across all servers. Coulouris et al. §15.2 for the server; hardened as in
+ * Gray & Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism for Distributed File Cache Consistency", SOSP 1989,
+ * and Burrows, "The Chubby Lock Service", OSDI 2006.
  *
- * Assumes   crash-recovery nodes that keep their journal; clocks whose speeds are right to within `drift` and nodes that are
- *           not paused, for ME1; a majority alive and connected in the end, with round trips below `renewMs`, for ME2.
- * Safety    tokens are unique, always: under any delay, loss, duplication, reordering, partition, crash and recovery,
- *           however wrong the clocks; those of one server grow, and those of a later one are all higher. ME1: at most one
- *           node is inside, and entries have growing tokens, while the clocks keep to `drift`. Not ME3: requests are
- *           granted as they reach the server.
- * Liveness  ME2: every request of a node that stays up and connected to the server is granted in the end.
- * Cost      3 messages per entry: request, grant, release; none for the server itself. A request more for each `renewMs`
- *           of waiting, 2 for each `renewMs` inside. For a change of server at most 2(N − 1), when somebody wants in, and
- *           what `epoch-bully` costs.
+ * Assumes   crash-recovery nodes that keep their journal; for ME1, clocks accurate to within `drift` and nodes that are
+ *           not paused; for ME2, eventually a connected majority with round trips below `renewMs`.
+ * Safety    tokens are always unique, despite any delays, losses, duplicates, reordering, partitions, crashes and
+ *           recoveries, and with any clocks. A server's tokens increase, and all tokens from a later server are higher.
+ *           While the clocks stay within `drift`, ME1: at most one node is inside, and entries have increasing tokens.
+ *           Not ME3: requests are granted in the order they arrive at the server.
+ * Liveness  ME2: every request from a node that stays up and connected to the server is eventually granted.
+ * Cost      3 messages per entry (request, grant and release), none for the server itself. One more request for every
+ *           `renewMs` of waiting, and 2 messages for every `renewMs` inside. A change of server costs at most 2(N − 1)
+ *           messages when a node next wants to enter, in addition to the cost of `epoch-bully`.
  *
- * A node is told that its permission is lost before anybody else can get it: see `lock-service.ts`.
+ * A node learns that it has lost its permission before another node can acquire it; see `lock-service.ts`.
  */
 import type { Assembly, Wires } from "../../../core/assemble.ts";
 import type { Protocol } from "../../../core/protocol.ts";
@@ -27,11 +27,16 @@ import { type MutexWorkload, type MutexWorkloadOptions, withMutexWorkload } from
 import { type LockServiceOptions, lockService } from "./lock-service.ts";
 import type { LockService } from "./server.ts";
 
+/** Vocabulary of the elected server. */
 export type ElectedServer = Assembly<{ workload: MutexWorkload; mutex: LockService; election: EpochBully }>;
 
+/** Options of `electedServer()`, by part. */
 export interface ElectedServerOptions {
+  /** Options of the workload. */
   workload?: Partial<MutexWorkloadOptions>;
+  /** Options of the lock service. */
   mutex?: Partial<LockServiceOptions>;
+  /** Options of the election. */
   election?: Partial<EpochBullyOptions>;
 }
 
@@ -57,9 +62,13 @@ const wires: Wires<{ mutex: LockService; election: EpochBully; detector: Heartbe
 
 const system: System = { parts: { mutex: lockService, election: epochBully }, wires, algorithm: "mutex" };
 
-/** As a member of `join()` has it, where one election and one failure detector do for all locks. */
+/** The form for members of `join()`. All locks share one election and one failure detector. */
 export const monitoredElectedServer: System = { ...system, parts: { ...system.parts, detector: heartbeat } };
 
+/**
+ * Creates the elected server, with a workload at every node.
+ * @throws UsageError if an option is unknown or out of range.
+ */
 export const electedServer: (options?: ElectedServerOptions) => Protocol<ElectedServer> = withMutexWorkload<
   { mutex: LockService; election: EpochBully },
   ElectedServerOptions

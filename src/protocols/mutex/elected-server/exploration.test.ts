@@ -10,8 +10,9 @@ import { lockService } from "./lock-service.ts";
 import type { LockService } from "./server.ts";
 
 /**
- * Lock services without workloads and without an election: 0 serves in epoch 1, and when it crashes all are told that 1 does, in epoch
- * 2. Each node asks once a run; it may leave whenever it likes, be it inside or waiting.
+ * Explores lock services without workloads and without an election. Node 0 serves in epoch 1. When it crashes, all
+ * nodes are notified that node 1 serves in epoch 2. Each node makes one request per run. It may leave at any time,
+ * inside or waiting.
  */
 function exploreServices(
   names: readonly string[],
@@ -24,7 +25,8 @@ function exploreServices(
       const service = { grants: 0, awaited: [], isRecalling: false, holder: null, queue: [] };
       return { ...plain.init(self, peers), epoch: 1, server: 0, service: self === 0 ? service : null };
     },
-    start: (state) => void Object.assign(state, { epoch: 0, server: null, service: null }), // Only restarts come here.
+    // Only a restarted node calls it.
+    start: (state) => void Object.assign(state, { epoch: 0, server: null, service: null }),
   };
   return reaching(
     explore<LockService>({
@@ -48,10 +50,9 @@ function exploreServices(
 
 const elected = (leader: number, epoch: number): LockService["command"] => ({ type: "elected", leader, epoch });
 
-/** Of the last entry of each node. */
 const tokensGrow: Property<LockService> = {
   name: "tokens grow",
-  claim: "whoever is inside has the highest token",
+  claim: "a node that is inside has the highest token",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every(
@@ -64,7 +65,7 @@ const tokensGrow: Property<LockService> = {
 describe("elected server: every run", () => {
   type More = Partial<ExploreOptions<LockService>>;
   const safe = ["ME1 safety", "tokens are unique", "tokens grow"];
-  const title = "of 3 nodes, with up to %s at any time: tokens are unique";
+  const title = "3 nodes, with up to %s at any time: tokens are unique";
 
   it.each<[string, More, number]>([
     ["in any order", { network: "bag" }, 1_505],
@@ -74,15 +75,12 @@ describe("elected server: every run", () => {
       { losses: 1, duplications: 1, network: "bag" },
       21_863,
     ],
-  ])(
-    "of 3 nodes that enter, leave or take their requests back, %s: ME1, tokens are unique and grow",
-    (_what, more, states) => {
-      const found = exploreServices(safe, { timers: "never", ...more });
-      expect([found.verdict, found.states]).toEqual(["holds", states]);
-    },
-  );
+  ])("3 nodes that enter, leave or withdraw, %s: ME1 holds, tokens are unique and grow", (_what, more, states) => {
+    const found = exploreServices(safe, { timers: "never", ...more });
+    expect([found.verdict, found.states]).toEqual(["holds", states]);
+  });
 
-  it("and one crashes and comes back: likewise", { tags: ["long"] }, () => {
+  it("the same holds if a node crashes and recovers", { tags: ["long"] }, () => {
     const found = exploreServices(safe, { timers: "never", crashes: 1, recoveries: 1 });
     expect([found.verdict, found.states]).toEqual(["holds", 172_423]);
   });
@@ -99,10 +97,10 @@ describe("elected server: every run", () => {
 
   function areUnique(more: More, states: number): void {
     const found = exploreServices(["tokens are unique"], more);
-    expect([found.verdict, found.path.length, found.states]).toEqual(["unknown", 0, states]); // More time-outs are cut off.
+    expect([found.verdict, found.path.length, found.states]).toEqual(["unknown", 0, states]); // Runs are cut off.
   }
 
-  it("a server that counts on from epoch 1 gives the token of a dead node again: tokens are unique sees that", () => {
+  it("detects a server that continues counting in epoch 1 and reuses the token of a crashed node", () => {
     const inEpoch1 = contexts((ctx) => ({
       send(to, message) {
         const said = message as LockService["message"];
@@ -125,17 +123,17 @@ describe("elected server: every run", () => {
       forgetful,
     );
     expect([verdict, property?.name]).toEqual(["violated", "tokens are unique"]);
-    // Nobody who is alive remembers the other entry.
+    // No live node remembers the other entry.
     expect(path.at(-1)?.states.filter((state) => state?.token === fence(1, 1))).toHaveLength(1);
   });
 
-  it("timers that run out whenever they like: a lease outlasts the server's patience, and two are inside", () => {
+  it("with arbitrary timers, a lease outlasts the server's reclaim timeout, and two nodes are inside", () => {
     const { verdict, property } = exploreServices(["ME1 safety"], { maxTimeouts: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "ME1 safety"]);
   });
 });
 
-/** Lock services with workloads, of which 0 serves for ever. */
+/** Lock services with workloads, where node 0 serves forever. */
 function servedBy0(drops: (message: Extract<LockService["message"], { type: "request" }>) => boolean) {
   const plain = lockService();
   return mutexWithWorkload(
@@ -161,18 +159,13 @@ const use = (entries: number): MutexWithWorkload<Mutex>["command"] => ({
   body: { type: "use", entries },
 });
 
-describe("elected server: ME2, though whoever waits asks again for ever", () => {
+describe("elected server: ME2, although waiting nodes repeat their requests forever", () => {
   const all = () => false;
   const everySecond = ({ requestId }: { requestId: { request: number } }) => requestId.request % 2 === 0;
 
   it.each([
-    ["a server that hears of every request: all enter", all, "holds", null],
-    [
-      "a server that drops every second request: a round of asking in vain",
-      everySecond,
-      "violated",
-      "ME2 no starvation",
-    ],
+    ["a server that receives every request: all enter", all, "holds", null],
+    ["a server that drops every second request: one round of retries", everySecond, "violated", "ME2 no starvation"],
   ] as const)("explored: %s", (_what, drops, verdict, name) => {
     const protocol = servedBy0(drops);
     const found = explore<MutexWithWorkload<Mutex>>({
@@ -186,13 +179,13 @@ describe("elected server: ME2, though whoever waits asks again for ever", () => 
       asks: (node: NodeId) => (node === 0 ? [] : [use(2)]),
     });
     expect([found.verdict, found.property?.name ?? null]).toEqual([verdict, name]);
-    // In the round nobody does anything but ask, and let what it has asked grow old.
+    // In the loop, nodes only send requests and let them expire.
     const round = found.path.slice(found.loop ?? found.path.length).map(({ move }) => move.kind);
     expect(new Set(round)).toEqual(new Set(verdict === "holds" ? [] : ["receive", "timeout"]));
   });
 
   it.each([
-    ["a server that hears of every request", all, "holds"],
+    ["a server that receives every request", all, "holds"],
     ["a server that drops every second request", everySecond, "violated"],
   ] as const)("simulated: %s", (_what, drops, verdict) => {
     const protocol = servedBy0(drops);

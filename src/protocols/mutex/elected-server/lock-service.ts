@@ -1,13 +1,15 @@
 /**
- * A central server that others elect: every node can serve, and a change of server interrupts nobody who is inside. This
- * is all of `../elected-server.ts` but the election, of which commands tell: one election may drive any number of locks.
+ * A central server that is chosen by an election: any node can serve, and a change of server does not interrupt a node
+ * that is inside. This is `elected-server.ts` without the election. The election's outcome arrives as commands, so one
+ * election can serve any number of locks.
  *
- * A permission is a lease. A node that asks or renews arms a timer as it *sends*, and is certain until that timer runs out
- * once the answer names that very sending; the server takes the permission back only when it has not heard of the holder
- * for longer than that, counted from when it *received*. So no delay can make two nodes certain at once.
+ * A permission is a lease. A node that requests or renews it starts a timer when it *sends* the message. If the reply
+ * names that message, the node holds the lease until the timer expires. The server reclaims the permission only after a
+ * longer time without messages from the holder, counted from when it *received* the last one. Therefore, no delay can
+ * make two nodes hold the lease at once.
  *
- * A new server may not know who holds what its predecessor has granted. It asks everybody before it grants anything, or
- * waits until all of that must have run out. A node that has heard of its epoch takes nothing from a server of a lower one.
+ * A new server may not know which node holds a grant from its predecessor. Before it grants anything, it asks all nodes
+ * or waits until any such grant has expired. A node that knows the server's epoch ignores servers with lower epochs.
  */
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { natural, real, struct } from "../../../core/shape.ts";
@@ -23,7 +25,7 @@ const properties: readonly Property<LockService>[] = [
   ...mutexProperties<LockService>(({ section }) => section, ["renew", "reclaim", "recall"]),
   {
     name: "tokens are unique",
-    claim: "no two entries have had the same token, those of nodes that have crashed since among them",
+    claim: "no two entries had the same token, including entries by crashed nodes",
     when: "always",
     history: grantedTokens,
     holds: eachOnce(),
@@ -56,11 +58,11 @@ const declarations: Pick<Protocol<LockService>, "shapes" | "source" | "assumes" 
   source: "Coulouris et al. §15.2; Gray & Cheriton, SOSP 1989",
   assumes: [
     "journals are kept",
-    "a majority alive and connected in the end, for ME2",
-    "clocks whose speeds are right to within the drift, and nodes that are not paused, for ME1",
+    "for ME2: eventually a live, connected majority",
+    "for ME1: clock rates within the drift, and no paused nodes",
   ],
   properties,
-  costs: [{ when: "one entry and exit of a node that does not serve, within renewMs", messages: () => 3 }],
+  costs: [{ when: "one entry and exit of a node other than the server, within renewMs", messages: () => 3 }],
   view: ({ section, server, service, epoch }) => ({
     role: service === null ? section : `${section}, serving`,
     leader: server,
@@ -68,20 +70,22 @@ const declarations: Pick<Protocol<LockService>, "shapes" | "source" | "assumes" 
   }),
 };
 
-/** A lease outlasts a change of server, which takes an epoch-bully 0.7 s at worst. */
+/** The lease options. A lease lasts longer than a change of server, which takes epoch-bully at most 0.7 s. */
 const lockServiceOptions = optionTable("elected-server", leaseOptions(1_000, 200), requireLease);
 
+/** Options of `lockService()`. */
 export type LockServiceOptions = OptionsOf<typeof lockServiceOptions>;
 
 type Message = LockService["message"];
 type Said<T extends Message["type"]> = Extract<Message, { type: T }>;
 
+/** Creates the lock service. @throws UsageError if an option is unknown or out of range. */
 export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockService> {
   const { leaseMs, renewMs, drift } = lockServiceOptions.settle(given);
   const reclaimMs = boundMs(leaseMs, drift);
   const serving = serverHandlers({ renewMs, reclaimMs, tell });
 
-  /** What a node tells itself is no message. */
+  /** Sends a message. Messages from a node to itself are handled directly, without sending them. */
   function tell(to: NodeId, message: Message, state: State, ctx: Ctx): void {
     if (to === ctx.self) hear(state, ctx.self, message, ctx);
     else ctx.send(to, message);
@@ -94,7 +98,7 @@ export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockS
     return serving.hear(from, message, state, ctx);
   }
 
-  /** Certain from now on, if a server answers this very sending. */
+  /** Starts a lease, which counts from now if a server answers the message that follows. */
   function nextRound(state: State, ctx: Ctx): void {
     state.requestId.round += 1;
     const timer = leaseTimer(state.requestId.round);
@@ -106,12 +110,12 @@ export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockS
   function ask(state: State, ctx: Ctx): void {
     const { server, epoch } = state;
     ctx.setTimer("renew", renewMs);
-    if (server === null) return; // It asks as soon as there is one.
+    if (server === null) return; // The node sends the request as soon as it learns of a server.
     nextRound(state, ctx);
     tell(server, { type: "request", epoch, requestId: { ...state.requestId } }, state, ctx);
   }
 
-  /** A round that is not confirmed is sent again: what it will be worth still counts from the first time. */
+  /** Starts the next round, or resends an unconfirmed one, whose lease still counts from when it was first sent. */
   function renew(state: State, ctx: Ctx): void {
     const { server, epoch, token } = state;
     ctx.setTimer("renew", renewMs);
@@ -126,12 +130,12 @@ export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockS
   }
 
   function granted({ epoch, token, requestId }: Said<"grant">, state: State, ctx: Ctx): void {
-    if (epoch !== state.epoch || state.server === null) return; // The present server has been told that there was none.
+    if (epoch !== state.epoch || state.server === null) return; // A grant from an earlier server.
     const isMine = requestId.run === state.requestId.run && requestId.request === state.requestId.request;
     if (isMine && state.section === "held") return renewed({ type: "renewed", token, requestId }, state, ctx);
     if (!isMine || state.section === "released")
-      return tell(state.server, { type: "release", epoch, token }, state, ctx); // Nobody waits for it any more.
-    if (!isInTime(state, requestId)) return; // It asks again soon.
+      return tell(state.server, { type: "release", epoch, token }, state, ctx); // The request is no longer pending.
+    if (!isInTime(state, requestId)) return; // The node will soon repeat the request.
     state.section = "held";
     state.token = token;
     ctx.emit({ type: "entered", token });
@@ -179,7 +183,8 @@ export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockS
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released" || state.isDeparting) return; // It asks already, is inside, or about to end.
+        // The node is already waiting or inside, or is about to stop.
+        if (state.section !== "released" || state.isDeparting) return;
         if (!state.isNumbered) {
           state.requestId.run += 1;
           state.isNumbered = true;
@@ -191,10 +196,10 @@ export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockS
       },
       exit(state, _command, ctx) {
         const { section, server, epoch, token } = state;
-        if (section === "released") return; // It neither asks nor is inside.
+        if (section === "released") return; // The node is neither waiting nor inside.
         leave(state, ctx);
         if (section === "held") ctx.emit({ type: "exited" });
-        if (server === null) return; // The next server is told when it asks.
+        if (server === null) return; // The next server learns of the release through its `recall`.
         if (section === "held") tell(server, { type: "release", epoch, token }, state, ctx);
         else tell(server, { type: "withdraw", epoch, requestId: { ...state.requestId } }, state, ctx);
       },
@@ -235,7 +240,7 @@ const initial = (): State => ({
   service: null,
 });
 
-/** Whether the answer to that sending still makes anybody certain. */
+/** Whether a reply to the message still starts a valid lease. */
 const isInTime = ({ requestId, running }: State, { run, round }: RequestId): boolean =>
   run === requestId.run && round > requestId.round - 2 && running.includes(leaseTimer(round));
 
@@ -244,7 +249,7 @@ function renewed({ token, requestId }: Said<"renewed">, state: State, ctx: Ctx):
   if (requestId.round > state.confirmed) confirm(requestId.round, state, ctx);
 }
 
-/** The certainty of this round takes the place of that of the round before. */
+/** Confirms this round's lease, which replaces the previous round's lease. */
 function confirm(round: number, state: State, ctx: Ctx): void {
   state.confirmed = round;
   if (round === state.requestId.round) stop(leaseTimer(round - 1), state, ctx);

@@ -1,29 +1,33 @@
-/** The half of the lock service that serves: grants, renews, takes back, and asks a new server's question first. */
+/** The lock service's server role: grants, renewals, reclaims, and a new server's recall. */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import type { LeaseTimer } from "../../leases.ts";
 import { exclude } from "../../node-set.ts";
 import { ENTRIES, EPOCHS, epochOf, fence, type Section } from "../family/workload.ts";
 
+/** Vocabulary of the lock service. */
 export type LockService = {
   state: {
     section: Section;
-    /** The highest that this node has heard of. */
+    /** The highest epoch that this node knows. */
     epoch: number;
-    /** Who serves in it; null while nobody is known to. */
+    /** The server of that epoch. Null if unknown. */
     server: NodeId | null;
-    /** The last sending of this node, of a request or a renewal. Its run is journalled. */
+    /** Identifies the last request or renewal that this node sent. The run is journaled. */
     requestId: RequestId;
-    /** Whether this run has its number yet. */
+    /** Whether this run has been assigned a number. */
     isNumbered: boolean;
-    /** Whether it is about to end: it asks for nothing more, and tells each server so without being asked. */
+    /**
+     * Whether the node is about to stop. If so, it makes no more requests, and reports this to each server without
+     * being asked.
+     */
     isDeparting: boolean;
-    /** The timers that run: of the last sending, and of the one before. */
+    /** The running lease timers, for the last message sent and the one before it. */
     running: LeaseTimer[];
-    /** While held: the last round that a server has confirmed. */
+    /** While the section is held, the last round that a server has confirmed. */
     confirmed: number;
-    /** Of the last entry in this run; 0 before the first. */
+    /** The token of the last entry in this run, or 0 before the first. */
     token: number;
-    /** While this node serves. */
+    /** The server's state. Null while this node is not the server. */
     service: Service | null;
   };
   message:
@@ -32,80 +36,87 @@ export type LockService = {
     | { type: "renew"; epoch: number; token: number; requestId: RequestId }
     | { type: "renewed"; token: number; requestId: RequestId }
     | { type: "release"; epoch: number; token: number }
-    /** Takes a request back. */
+    /** Withdraws a request. */
     | { type: "withdraw"; epoch: number; requestId: RequestId }
-    /** Who holds a permission that an earlier server has granted? Answered by a renewal, a request, or `empty`. */
+    /** Asks for permissions granted by an earlier server. The reply is a renewal, a request, or `empty`. */
     | { type: "recall"; epoch: number }
     | { type: "empty"; epoch: number };
-  timer: /** Asks again, or renews. */
+  timer: /** Repeats a request, or renews. */
     | "renew"
-    /** What has been granted is taken back; what others have granted has run out. */
+    /** Reclaims a grant that was not renewed, or treats grants from earlier servers as expired. */
     | "reclaim"
     | "recall"
     | LeaseTimer;
-  command: /** Counts when released. */
+  command: /** Ignored unless released. */
     | { type: "enter" }
-    /** While waiting it takes the request back. */
+    /** Leaves the section or, while waiting, withdraws the request. */
     | { type: "exit" }
     | { type: "elected"; leader: NodeId; epoch: number }
     | { type: "deposed"; epoch: number }
-    /** A node that waits and is suspected loses its place in the queue. If it is alive, it asks again. */
+    /**
+     * Reports a suspected node. If the node is waiting, it loses its place in the queue. If it is alive, it repeats its
+     * request.
+     */
     | { type: "suspect"; node: NodeId }
     /**
-     * Right after `elected`, where this node has served in that epoch for so long already: this lock it had put away, or never had.
-     * Whatever it granted then has been given back, and no token of it is above this one.
+     * Resumes a closed lock. Sent right after `elected` if this node has served in that epoch for `servedMs`, but had
+     * closed this lock or never opened it. All the lock's earlier grants have been returned, and none had a token above
+     * `token`.
      */
     | { type: "resume"; token: number; servedMs: number }
-    /** This node is about to end, in order: nobody need wait for it. */
+    /** Announces that this node is about to stop gracefully. Other nodes do not need to wait for it. */
     | { type: "depart" };
-  event: /** The token grows with every grant, over all servers. */
+  event: /** The token increases with every grant, across all servers. */
     | { type: "entered"; token: number }
     | { type: "exited" }
-    /** Certain to be the only one inside until the deadline. */
+    /** The permission is confirmed. No other node is inside until the deadline. */
     | { type: "confirmed"; token: number }
-    /** Somebody else may be inside from now on. */
+    /** The permission has been lost. From now on, another node may be inside. */
     | { type: "lost"; token: number }
-    /** The tokens of this epoch are used up: only another can grant more. */
+    /** The tokens for this epoch have been used up. More can be granted only in a new epoch. */
     | { type: "exhausted"; epoch: number };
   record: { type: "run"; run: number };
 };
 
-/** Names one sending: the node's runs are counted, in a run its requests, and all that it sends for them. */
+/** Identifies a message by the node's run, the request within the run, and the round within the request. */
 export interface RequestId {
   run: number;
   request: number;
   round: number;
 }
 
-/** What a server keeps. */
+/** A server's state. */
 interface Service {
-  /** How many permissions it has granted. */
+  /** The number of grants so far. */
   grants: number;
-  /** Who has not said yet what it holds of earlier servers. Ascending; while there is anybody, nothing is granted. */
+  /**
+   * Nodes that have not yet reported grants from earlier servers, in ascending order. Nothing is granted until the list
+   * is empty.
+   */
   awaited: NodeId[];
-  /** Whether they have been asked. */
+  /** Whether the server has sent `recall` to the awaited nodes. */
   isRecalling: boolean;
   holder: { node: NodeId; token: number; requestId: RequestId } | null;
-  /** Who waits, first come first. */
+  /** Waiting nodes in FIFO order. */
   queue: { node: NodeId; requestId: RequestId }[];
 }
 
-// The half of the lock service that serves: grants, renews, takes back, and asks a new server's question first.
+// The interface between the server role and the lock service.
 
 export type State = LockService["state"];
 export type Ctx = Context<LockService>;
 type Message = LockService["message"];
 type Renewal = Extract<Message, { type: "renew" }>;
-/** What nodes send to the server. */
+/** Messages from nodes to the server. */
 type ToServer = Extract<Message, { type: "request" | "renew" | "release" | "withdraw" | "empty" }>;
 
 interface Server {
   hear(from: NodeId, request: ToServer, state: State, ctx: Ctx): void;
-  /** Asks those again who have not answered. */
+  /** Resends `recall` to nodes that have not answered. */
   recall(state: State, ctx: Ctx): void;
-  /** Takes back what the holder has not renewed, or what earlier servers have granted: nobody is certain of it any more. */
+  /** Reclaims a grant that was not renewed, or all grants from earlier servers, because the leases have expired. */
   reclaim(state: State, ctx: Ctx): void;
-  /** Goes on with a lock that was put away, or begins with one, after it has served others for so long. */
+  /** Resumes a closed lock, or opens one, after this node has served other locks for `servedMs`. */
   resume(state: State, before: { token: number; servedMs: number }, ctx: Ctx): void;
 }
 
@@ -115,20 +126,22 @@ interface ServerOptions {
   tell(to: NodeId, message: Message, state: State, ctx: Ctx): void;
 }
 
+/** Creates the server's handlers. */
 export function serverHandlers({ renewMs, reclaimMs, tell }: ServerOptions): Server {
   function enqueue(node: NodeId, requestId: RequestId, service: Service, state: State, ctx: Ctx): void {
     const { holder, queue } = service;
     if (holder?.node === node) {
       if (isSameRequest(requestId, holder.requestId)) return repeat(requestId, service, state, ctx);
-      if (isOlder(requestId, holder.requestId)) return; // It arrives late.
-      service.holder = null; // A node that asks anew has left: its release is late, or lost with its run.
+      if (isOlder(requestId, holder.requestId)) return; // The request is late.
+      // A new request means that the node has left the section. Its release is late, or was lost when its run ended.
+      service.holder = null;
     }
     const waiting = queue.find((other) => other.node === node);
     if (waiting === undefined) queue.push({ node, requestId });
     else if (isOlder(waiting.requestId, requestId)) waiting.requestId = requestId;
   }
 
-  /** The grant may have been lost. */
+  /** Resends a grant that may have been lost. */
   function repeat(requestId: RequestId, service: Service, state: State, ctx: Ctx): void {
     const { holder } = service;
     if (holder === null || isOlder(requestId, holder.requestId)) return;
@@ -155,9 +168,10 @@ export function serverHandlers({ renewMs, reclaimMs, tell }: ServerOptions): Ser
   }
 
   function renewal(node: NodeId, { token, requestId }: Renewal, service: Service, state: State, ctx: Ctx): void {
-    // While a holder of earlier servers is certain nobody else is: there is nobody else to wait for.
+    // While the holder of an earlier server's grant has a valid lease, no other node has one, so the server does not
+    // need to wait for other nodes.
     if (service.awaited.includes(node)) Object.assign(service, { holder: { node, token, requestId }, awaited: [] });
-    if (service.holder?.token !== token) return; // It has been taken back.
+    if (service.holder?.token !== token) return; // The permission has been reclaimed.
     if (isOlder(service.holder.requestId, requestId)) service.holder.requestId = requestId;
     ctx.cancelTimer("recall");
     ctx.setTimer("reclaim", reclaimMs);
@@ -175,7 +189,10 @@ export function serverHandlers({ renewMs, reclaimMs, tell }: ServerOptions): Ser
     if (service.holder !== null && isOver(service.holder)) service.holder = null;
   }
 
-  /** Once somebody waits: a permission that nobody wants costs no message when another comes to serve. */
+  /**
+   * Asks nodes for earlier grants. Runs only once a node is waiting, so a change of server costs no messages for unused
+   * locks.
+   */
   function recall(service: Service, { epoch }: State, ctx: Ctx): void {
     service.isRecalling = true;
     ctx.setTimer("recall", renewMs);
@@ -185,12 +202,12 @@ export function serverHandlers({ renewMs, reclaimMs, tell }: ServerOptions): Ser
   return {
     hear(from, request, state, ctx) {
       const { service, epoch } = state;
-      if (service === null || request.epoch !== epoch) return; // For an earlier server, or another.
+      if (service === null || request.epoch !== epoch) return; // The message was meant for a different server.
       if (request.type === "renew") return renewal(from, request, service, state, ctx);
       if (request.type === "request") enqueue(from, request.requestId, service, state, ctx);
       else if (request.type === "release") release(request.token, service);
       else if (request.type === "withdraw") withdraw(from, request.requestId, service);
-      exclude(service.awaited, from); // Whatever else it says, it holds nothing of earlier servers.
+      exclude(service.awaited, from); // Any other message shows that the sender has no earlier grant.
       if (service.awaited.length === 0) serve(service, state, ctx);
       else if (service.queue.length > 0 && !service.isRecalling) recall(service, state, ctx);
     },
@@ -208,7 +225,7 @@ export function serverHandlers({ renewMs, reclaimMs, tell }: ServerOptions): Ser
       if (service === null) return;
       if (epochOf(token) === epoch) service.grants = Math.max(service.grants, token - fence(epoch, 0));
       if (servedMs < reclaimMs) return ctx.setTimer("reclaim", reclaimMs - servedMs);
-      // What earlier servers had granted has run out since: there is nobody to ask.
+      // All grants from earlier servers have expired, so no recall is needed.
       service.awaited = [];
       ctx.cancelTimer("reclaim");
     },

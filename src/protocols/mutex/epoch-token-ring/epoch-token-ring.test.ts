@@ -21,12 +21,12 @@ type Settings = Partial<Omit<SimulationOptions<Used>, "protocol" | "nodes">> & {
   stayMs?: number;
 };
 
-/** For so long nobody votes who has seen the token. */
+/** How long a node that has seen the token withholds its vote. */
 const BOUND_MS = boundMs(600, 0.05);
 const RENEW_MS = 200;
 const SETTLE_MS = 200_000;
 
-/** All start at once, and the first of the ring calls the first vote. */
+/** All nodes start at the same time, and the first one on the ring calls the first vote. */
 function ring(nodes: readonly number[], { options = {}, stayMs = STAY_MS, ...settings }: Settings = {}) {
   const entries: TraceEntry[] = [];
   const sim: Simulation<Used> = simulation<Used>({
@@ -47,11 +47,11 @@ function ring(nodes: readonly number[], { options = {}, stayMs = STAY_MS, ...set
   return { sim, entries, said };
 }
 
-/** As epoch and count. */
+/** Returns tokens in the form "epoch.count". */
 const tokensOf = (grants: readonly { token?: number | undefined }[]) =>
   grants.map(({ token = 0 }) => `${Math.floor(token / 2 ** 28)}.${token % 2 ** 28}`);
 
-/** Without the rounds of the token, of which there are many. */
+/** Omits the many laps of the token. */
 const storyOf = (entries: readonly TraceEntry[]) =>
   entries
     .map(logLine)
@@ -74,7 +74,7 @@ const deeds = (nodes: number, kinds: readonly Kind[], upTo = 6_000) =>
     )
     .map((list) => list.sort((a, b) => a.at - b.at));
 
-/** Clocks within the drift that the leases allow for. */
+/** Clock rates within the drift that the leases allow. */
 const RATES = [1, 1.049, 0.951, 1.02, 0.97];
 
 const whoIsInside = ({ world }: Simulation<Used>): number | undefined =>
@@ -102,7 +102,7 @@ function carryOut(sim: Simulation<Used>, script: readonly Deed[], paused: Set<nu
   }
 }
 
-/** Whatever has gone wrong is over. */
+/** Ends all faults. */
 function mendAll(sim: Simulation<Used>, nodes: readonly number[], paused: Set<number>): void {
   sim.heal();
   for (const node of paused) sim.resume(node);
@@ -112,14 +112,17 @@ function mendAll(sim: Simulation<Used>, nodes: readonly number[], paused: Set<nu
   for (const node of nodes) sim.world.alive.includes(node) || sim.start(node);
 }
 
-/** Until everybody has been served, or for ever as far as anybody cares to wait. */
+/** Runs until all nodes have been served, or until a timeout that represents forever. */
 function untilServed(sim: Simulation<Used>): void {
   const isWaiting = () => sim.world.alive.some((node) => sim.world.state(node).workload.doing !== "idle");
   const giveUpAt = sim.now + SETTLE_MS;
   while (isWaiting() && sim.now < giveUpAt) sim.run(sim.now + 500);
 }
 
-/** The holder is cut off while it is inside, and the others want in. Clocks: of the holder, and of the others. */
+/**
+ * Disconnects the holder while it is inside. Then the other nodes want to enter. The rates apply to the clocks of the
+ * holder and of the others.
+ */
 function cutOff(holderRate: number, othersRate: number, seed: number, aloneAt: number): Simulation<Used> {
   const { sim } = ring([0, 1, 2], { seed, stayMs: 3_000, delayMs: [1, 30] });
   for (const node of [0, 1, 2]) sim.clockRate(node, node === 0 ? holderRate : othersRate);
@@ -132,7 +135,7 @@ function cutOff(holderRate: number, othersRate: number, seed: number, aloneAt: n
 }
 
 describe("epoch token ring: its story", () => {
-  it("the holder crashes inside: a new token is made in a higher epoch, and who waits gets in with a higher number", async () => {
+  it("the holder crashes inside: a new token has a higher epoch, and a waiting node enters with a higher number", async () => {
     const { sim, entries, said } = ring([1, 2, 3]);
     sim.command(1, use(1));
     sim.run(30);
@@ -146,7 +149,7 @@ describe("epoch token ring: its story", () => {
     const entered = said("entered");
     expect(entered.map(({ node }) => node)).toEqual([1, 3, 1]);
     expect(tokensOf(entered)).toEqual(["1.1", "2.1", "2.2"]);
-    // It was seen by the others when they voted, at 10 ms.
+    // The other nodes saw it when they voted, at 10 ms.
     const replacedMs = (entered[1]?.at ?? 0) - 10;
     expect(replacedMs).toBeGreaterThan(BOUND_MS);
     expect(replacedMs).toBeLessThan(BOUND_MS + RENEW_MS + 6 * MESSAGE_MS + RENEW_MS);
@@ -154,7 +157,7 @@ describe("epoch token ring: its story", () => {
     await expect(storyOf(entries)).toMatchFileSnapshot("../stories/epoch-token-ring-holder-crashes.txt");
   });
 
-  it("a holder that stays inside asks again and again, and is certain all the time", async () => {
+  it("a holder that stays inside keeps renewing, and its lease never lapses", async () => {
     const { sim, entries, said } = ring([1, 2, 3], { stayMs: 700 });
     sim.command(2, use(1));
     sim.run(900);
@@ -165,7 +168,7 @@ describe("epoch token ring: its story", () => {
     await expect(storyOf(entries)).toMatchFileSnapshot("../stories/epoch-token-ring-stays-inside.txt");
   });
 
-  it("whoever is suspected is passed over, and gets the token again when it is restored", () => {
+  it("a suspected node is skipped, and gets the token again when it is restored", () => {
     const { sim, said } = ring([1, 2, 3]);
     sim.run(100);
     for (const node of [1, 3]) sim.command(node, { type: "mutex", body: { type: "suspect", node: 2 } });
@@ -178,9 +181,9 @@ describe("epoch token ring: its story", () => {
     expect(tokensOf(said("entered"))).toEqual(["1.1"]);
   });
 
-  it("whoever was cut off waiting with a token that is over by now gets the new one, however often it asks about its own", () => {
+  it("a node that waited disconnected with an outdated token gets the new one, however often it renews its own", () => {
     const { sim, said } = ring([1, 2, 3], { options: { leaseMs: 300, renewMs: 20 } });
-    sim.run(9); // 1 has asked for votes; 2 and 3 have not heard of it.
+    sim.run(9); // 1 has requested votes. 2 and 3 have not received the requests.
     sim.command(2, { type: "mutex", body: { type: "enter" } });
     while (sim.world.state(2).mutex.token === null) sim.run(sim.now + 1);
     sim.partition([[2]]);
@@ -194,28 +197,30 @@ describe("epoch token ring: its story", () => {
   });
 
   it.each([2, 3])(
-    "%i nodes, 1 and 2 up: whoever waits with a token that counts for nobody else throws it away, and gets the next",
+    "%i nodes, 1 and 2 up: a waiting node whose token no other node accepts discards it, and gets the next one",
     (count) => {
       const { sim, said } = ring(range(1, count));
       if (count === 3) sim.crash(3);
       sim.command(2, use(1));
       while (sim.world.state(2).mutex.token === null) sim.run(sim.now + 1);
-      sim.partition([[2]]); // No confirmation reaches it.
+      sim.partition([[2]]); // Node 2 receives no confirmation.
       while (sim.world.state(1).mutex.promised < 2) sim.run(sim.now + 1);
       sim.crash(1);
       sim.heal();
-      sim.start(1); // It has asked for votes for epoch 2, so the token of epoch 1 is over for it: 2 waits for its confirmation in vain.
+      // Node 1 has requested votes for epoch 2, so it no longer accepts the token of epoch 1, and 2 waits for it in
+      // vain.
+      sim.start(1);
       sim.run(sim.now + 2 * BOUND_MS + 4 * RENEW_MS);
       expect(said("entered")).toMatchObject([{ node: 2 }]);
       expect(sim.verdict()).toEqual([]);
     },
   );
 
-  it("whoever takes its request back is passed over, and its number is not used again", () => {
+  it("a node that withdraws its request is skipped, and its number is not used again", () => {
     const { sim, said } = ring([1, 2, 3]);
-    sim.run(9); // 1 has asked for votes; 2 and 3 have not heard of it.
+    sim.run(9); // 1 has requested votes. 2 and 3 have not received the requests.
     sim.command(2, { type: "mutex", body: { type: "enter" } });
-    sim.run(40); // 2 has the token and asks whether it counts.
+    sim.run(40); // 2 has the token and asks whether it is valid.
     expect(sim.world.state(2).mutex.token).not.toBeNull();
     sim.command(2, { type: "mutex", body: { type: "exit" } });
     sim.command(3, use(1));
@@ -226,10 +231,10 @@ describe("epoch token ring: its story", () => {
 
 describe("epoch token ring: what it costs", () => {
   it.each([2, 3, 7, 16, 31])(
-    "N = %i: 2(N − 1) messages to make a token, N a round, and none more for an entry",
+    "N = %i: 2(N − 1) messages to create a token, N per round, and no more for an entry",
     (nodes) => {
       const { sim, said } = ring(range(0, nodes - 1), { stayMs: 1, options: { renewMs: 2_000, leaseMs: 6_000 } });
-      sim.run(2 * MESSAGE_MS); // It has been made.
+      sim.run(2 * MESSAGE_MS); // The token has been created.
       const votes = sim.messages.byType;
       expect(votes).toEqual({ requestVote: nodes - 1, voteGranted: nodes - 1 });
       expect(epochTokenRing().costs[1]?.messages(nodes)).toBe(2 * (nodes - 1));
@@ -238,13 +243,13 @@ describe("epoch token ring: what it costs", () => {
       expect(sim.messages.byType).toEqual({ ...votes, token: 3 * nodes });
       expect(epochTokenRing().costs[0]?.messages(nodes)).toBe(nodes);
       for (const node of range(0, nodes - 1)) sim.command(node, use(1));
-      sim.run(rounds(5)); // An entry takes less time than the rest of an idle holder.
+      sim.run(rounds(5)); // A stay inside is shorter than an idle holder's rest.
       expect(said("entered")).toHaveLength(nodes);
       expect(Object.keys(sim.messages.byType).sort()).toEqual(["requestVote", "token", "voteGranted"]);
     },
   );
 
-  it.each([3, 7, 16])("N = %i: 2(N − 1) messages an entry after a slow round, and for each renewMs inside", (nodes) => {
+  it.each([3, 7, 16])("N = %i: 2(N − 1) messages per entry after a slow round, and per renewMs inside", (nodes) => {
     const { sim } = ring(range(0, nodes - 1), { stayMs: 2 * RENEW_MS + 50, options: { idleMs: 100 } });
     sim.command(1, use(1));
     sim.run(2_000);
@@ -258,7 +263,7 @@ describe("epoch token ring: what it guarantees", () => {
   const faults = ["crash", "start", "cut", "mend", "isolate", "heal", "use", "use", "use", "clock"] as const;
 
   it.each([1, 2, 3, 5])(
-    "%i nodes: crashes, partitions, loss, copies, no order, clocks within the drift: one inside, tokens grow, and in the end everybody is served",
+    "%i nodes: any faults, clocks within the drift: one node inside, tokens grow, all are eventually served",
     (count) => {
       const nodes = range(0, count - 1);
       fc.assert(
@@ -276,7 +281,7 @@ describe("epoch token ring: what it guarantees", () => {
     },
   );
 
-  it("a holder that is cut off is told that it has lost its permission before anybody else is let in", () => {
+  it("a disconnected holder learns that it has lost its permission before another node enters", () => {
     const rate = fc.double({ min: 0.951, max: 1.049, noNaN: true });
     fc.assert(
       fc.property(fc.nat(), fc.nat(700), rate, rate, (seed, aloneAt, holderRate, othersRate) => {
@@ -289,14 +294,14 @@ describe("epoch token ring: what it guarantees", () => {
     );
   });
 
-  it("with a holder whose clock goes at half the speed two are inside, and the newer one has the higher token", () => {
+  it("two nodes are inside if the holder's clock runs at half speed, and the newer one has the higher token", () => {
     const sim = cutOff(0.5, 1, 1, 0);
     expect(sim.violations.map(({ property }) => property)).toEqual(["ME1 safety", "tokens grow"]);
     expect(sim.world.state(0).workload.token).toBe(2 ** 28 + 1);
     expect(sim.world.state(1).workload.token).toBeGreaterThan(2 ** 29);
   });
 
-  it("a process that stands still does not notice that it has lost its permission: two are inside, but never with the same token", () => {
+  it("a paused process does not notice the loss of its permission: two nodes are inside, never with the same token", () => {
     const standing = ["pause", "resume", "crash", "start", "cut", "mend", "use", "use"] as const;
     const always = ["one token an epoch"];
     fc.assert(
@@ -311,7 +316,7 @@ describe("epoch token ring: what it guarantees", () => {
     );
   });
 
-  it("a copy of the token that reaches the next run of its receiver is taken for the token, and there are two", () => {
+  it("a duplicate of the token that reaches the next run of its receiver is taken for the token, and two exist", () => {
     const { sim } = ring([1, 2, 3]);
     while (sim.world.state(3).mutex.token === null) sim.run(sim.now + 1);
     sim.crash(2);
@@ -331,12 +336,15 @@ describe("epoch token ring: what it guarantees", () => {
   it.each<[Partial<EpochTokenRingOptions>, string]>([
     [{ ring: [1, 2] }, "expected epoch-token-ring.ring to be every node once, got [1,2]"],
     [{ renewMs: 600 }, "expected epoch-token-ring.renewMs to be a number below leaseMs, which is 600, got 600"],
-  ])("refuses the options %j", (options, sentence) => {
+  ])("rejects the options %j", (options, sentence) => {
     expect(() => ring([1, 2, 3], { options })).toThrow(sentence);
   });
 });
 
-/** All start together; a bound on time-outs cuts runs off, so what is not violated is unknown. */
+/**
+ * Explores runs in which all nodes start at the same time. A bound on timeouts cuts runs off, so the verdict on a
+ * property without violations is `unknown`.
+ */
 function exploring(more: Partial<ExploreOptions<Used>>, property = "one token an epoch", reached = "entered") {
   const protocol = mutexWithWorkload(epochTokenRing);
   return reaching(
@@ -353,7 +361,7 @@ function exploring(more: Partial<ExploreOptions<Used>>, property = "one token an
   );
 }
 
-/** A counterexample in words, a move each. */
+/** Formats a counterexample, one move per line. */
 const movesOf = (path: Exploration<Used>["path"]): string[] =>
   path.map(({ move }) => {
     if (move.kind === "receive") return `${move.node} receive ${move.message.body.type} from ${move.from}`;
@@ -365,22 +373,22 @@ describe("epoch token ring: every run of 3 nodes", () => {
     const { verdict, property, states } = exploring(
       { crashes: 1, recoveries: 1, ...faults },
       "one token an epoch",
-      "receive voteGranted", // With the last of which a token is made.
+      "receive voteGranted", // The last of them creates a token.
     );
-    // Nothing is violated; runs with more time-outs were cut off.
+    // No violation was found. Runs with more timeouts were cut off.
     expect([verdict, property, states]).toEqual(["unknown", null, found]);
   };
 
-  it("with a crash, a recovery and two time-outs keeps one token an epoch", () =>
+  it("with a crash, a recovery and two timeouts there is one token per epoch", () =>
     keepsOneToken({ losses: 0, maxTimeouts: 2 }, 54_351));
 
-  it("with a crash, a recovery, a loss and two time-outs keeps one token an epoch", { tags: ["long"] }, () =>
+  it("with a crash, a recovery, a loss and two timeouts there is one token per epoch", { tags: ["long"] }, () =>
     keepsOneToken({ losses: 1, maxTimeouts: 2 }, 160_193),
   );
 
-  it("if nobody gives up, and one node crashes and comes back, keeps one token an epoch, one inside and growing tokens", () => {
+  it("if no node gives up, and one crashes and recovers: one token per epoch, one node inside, and growing tokens", () => {
     const asks = () => [use(1)];
-    // What a dead node has entered is a part of the state where tokens are compared with it.
+    // If tokens are compared, the entries of a crashed node are part of the state.
     for (const [property, count] of [
       ["one token an epoch", 1_471],
       ["ME1 safety", 1_407],
@@ -391,7 +399,7 @@ describe("epoch token ring: every run of 3 nodes", () => {
     }
   });
 
-  it("sees a token that is given again after whoever had it has crashed inside", () => {
+  it("detects a token that is reused after its holder has crashed inside", () => {
     const numbered = contexts((ctx) => ({
       emit(event) {
         const said = event as EpochTokenRing["event"];
@@ -412,7 +420,7 @@ describe("epoch token ring: every run of 3 nodes", () => {
     expect(sim.violations.map(({ property }) => property)).toContain("one token an epoch");
   });
 
-  it("a crash that takes the journal with it: a node votes twice in an epoch, of which there are two tokens", () => {
+  it("a crash that loses the journal: a node votes twice in an epoch, which then has two tokens", () => {
     const { path } = exploring({ crashes: 1, recoveries: 1, maxTimeouts: 2, journal: "lost" });
     expect(movesOf(path)).toEqual([
       ...["0 start", "1 start", "2 start", "1 receive requestVote from 0", "0 receive voteGranted from 1"],
@@ -426,7 +434,7 @@ describe("epoch token ring: every run of 3 nodes", () => {
     ]);
   });
 
-  it("where leases may run out at any time, early or late, two are inside: ME1 is a matter of clocks", () => {
+  it("with leases that expire at any time two nodes are inside: ME1 depends on clocks", () => {
     const { property, path } = exploring({ maxTimeouts: 2, asks: () => [use(1)] }, "ME1 safety");
     expect(property?.name).toBe("ME1 safety");
     const epochs = path.at(-1)?.states.map((state) => state?.mutex.section === "held" && state.mutex.epoch);
@@ -434,8 +442,11 @@ describe("epoch token ring: every run of 3 nodes", () => {
   });
 });
 
-describe("epoch token ring: who restarts", () => {
-  /** 0 is inside and cut off; 1 and 2, who made it certain, crash and come back at once, and 1 wants in. */
+describe("epoch token ring: a restarted node", () => {
+  /**
+   * Node 0 is inside and disconnected. Nodes 1 and 2, which confirmed its lease, crash and recover immediately, and 1
+   * wants to enter.
+   */
   function restarted(ring: Protocol<EpochTokenRing>) {
     const protocol: Protocol<Used> = mutexWithWorkload<EpochTokenRing, object>(() => ring, {
       workload: { stayMs: 500 },
@@ -457,11 +468,11 @@ describe("epoch token ring: who restarts", () => {
     return sim.violations.map(({ property }) => property);
   }
 
-  it("votes for no other token for a lease and its margin: it may have made a holder certain", () => {
+  it("votes for no other token for a lease and its margin, because it may have confirmed a lease", () => {
     expect(restarted(epochTokenRing())).toEqual([]);
   });
 
-  it("would let two in if it did not wait: ME1 is what it waits for", () => {
+  it("would let two nodes in if it did not wait: ME1 depends on that wait", () => {
     const plain = epochTokenRing();
     const hasty: Protocol<EpochTokenRing> = {
       ...plain,
@@ -478,7 +489,7 @@ it.each([
   [{ leaseMs: 100, renewMs: 50 }, BOUND_MS],
   [{ leaseMs: 6_000 }, boundMs(6_000, 0.05)],
 ])(
-  "a node that starts again with %o keeps its vote for %d ms: the lock may have had the usual lease before",
+  "a node that restarts with %o keeps its vote for %d ms, because the lock may have had the default lease before",
   (options, expected) => {
     const protocol = epochTokenRing(options);
     const at = { self: 2, peers: [1, 3] };

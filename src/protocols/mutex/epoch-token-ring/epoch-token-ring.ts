@@ -1,20 +1,22 @@
 /**
- * Token ring that survives its holder: a lost token is made anew in a higher epoch, for which a majority has voted.
- * Le Lann, "Distributed Systems: Towards a Formal Approach", IFIP 1977, for the ring and the election of who makes the
- * token; leases as in Gray & Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism", SOSP 1989.
+ * Token ring that survives a crash of the holder: a lost token is replaced in a higher epoch, after a majority vote. Le
+ * Lann, "Distributed Systems: Towards a Formal Approach", IFIP 1977, for the ring and the election of the node that
+ * creates the token; leases as in Gray & Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism", SOSP 1989.
  *
- * Assumes   crash-recovery nodes that keep their journal; what is sent to a process that crashes does not reach its next
- *           run; a majority is up and connected, and in the end messages are faster than leases, for liveness only.
- * Safety    at most one token an epoch, so no two entries carry the same token: under any delay, loss, duplication,
- *           partition, crash and recovery. ME1: at most one node is inside, while the speeds of clocks are right to within
- *           `drift`; delays do not matter. Not ME3: the order of entries is that of the ring.
- * Liveness  ME2: every request of a node that stays up and connected to a majority is granted in the end.
- * Cost      as a token ring: N messages a round, and none for an entry while a round takes less than `renewMs`. Otherwise
- *           2(N − 1) for an entry, and for each `renewMs` inside. 2(N − 1) to make a new token.
+ * Assumes   crash-recovery nodes that keep their journal; messages to a process that crashes do not reach its next run;
+ *           for liveness only, a connected majority is up, and message delays are eventually shorter than leases.
+ * Safety    at most one token per epoch, so no two entries have the same token, despite any delays, losses, duplicates,
+ *           partitions, crashes and recoveries. ME1: at most one node is inside while clock speeds are accurate to
+ *           within `drift`, despite any delays. Not ME3: entries follow the order of the ring.
+ * Liveness  ME2: every request from a node that stays up and connected to a majority is eventually granted.
+ * Cost      the same as a token ring: N messages per round, and none for an entry if a round takes less than `renewMs`.
+ *           Otherwise, 2(N − 1) messages for an entry and for each `renewMs` inside. 2(N − 1) messages to create a new
+ *           token.
  *
- * A node that has seen the token, or voted for a new one, votes for no other for a lease and its margin. So a node is
- * certain of its token for `leaseMs` from the time at which it asked, or passed the token on, once a majority has
- * answered since, or has had the token in its hands. It is told that its permission is lost before anybody else can get it.
+ * A node that has seen the token, or voted for a new one, does not vote for another token for the duration of a lease
+ * and its margin. The holder's lease therefore lasts `leaseMs` from when it sent a renewal or passed the token on,
+ * provided that a majority has since answered or held the token. The holder learns that it has lost its permission
+ * before another node can acquire it.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
@@ -35,67 +37,74 @@ import {
   type Section,
 } from "../family/workload.ts";
 
+/** Vocabulary of the epoch token ring. */
 export type EpochTokenRing = {
   state: {
     section: Section;
-    /** The others, clockwise from here. */
+    /** The other nodes, clockwise from this one. */
     successors: NodeId[];
-    /** Tokens and renewals of lower epochs are dropped. */
+    /** The current epoch. The node ignores tokens and renewals from lower epochs. */
     epoch: number;
-    /** The highest epoch that this node has promised, to which node, or has seen. Journalled. */
+    /** The highest epoch that this node has seen or promised, and the node it is promised to. Journaled. */
     promised: number;
     promisedTo: NodeId | null;
     token: Token | null;
-    /** How often the token had been passed on when it was here last: a copy of a message is dropped. */
+    /** The token's hop count when this node last had it. Used to detect duplicate messages. */
     hops: number;
     watch: Watch;
-    /** The timer until whose end this node is certain of its token. */
+    /** The timer that ends this node's current lease. */
     certain: LeaseTimer | null;
-    /** What will make it certain for longer. */
+    /** The round that will extend the lease once it is confirmed. */
     round: Round | null;
-    /** Rounds asked for the entry that this node waits for or is in. */
+    /** The number of renewal rounds for the current request or entry. */
     rounds: number;
-    /** Who is alive after all: it gets the token again. Ascending. */
+    /** Nodes that have turned out to be alive, in ascending order. The token is no longer passed around them. */
     heard: NodeId[];
-    /** By a failure detector, where there is one. Ascending. */
+    /** The nodes that the failure detector (if there is one) suspects, in ascending order. */
     suspected: NodeId[];
   };
   message:
     | ({ type: "token"; epoch: number; hops: number } & Token)
-    /** May I make the token of this epoch? */
+    /** Requests a vote to create the token for this epoch. */
     | { type: "requestVote"; epoch: number }
     | { type: "voteGranted"; epoch: number }
-    /** No: either the token has been seen, or an epoch that high has been promised to another. */
+    /**
+     * Refuses a vote, because the sender has recently seen the token, or has promised an epoch that is at least as high
+     * to a different node.
+     */
     | { type: "voteRefused"; promised: number }
-    /** The holder asks whether its token counts. */
+    /** Asks whether the sender's token is still valid. */
     | { type: "renew"; token: number; round: number }
     | { type: "confirm"; token: number; round: number };
   timer: "pass" | "watch" | "renew" | LeaseTimer;
-  /** `enter` counts when released, `exit` when held; while waiting it takes the request back. */
+  /** `enter` is ignored unless the section is `released`. `exit` leaves the section, or withdraws a waiting request. */
   command: { type: "enter" } | { type: "exit" } | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
   event:
     | { type: "entered"; token: number }
     | { type: "exited" }
-    /** It is certain until the deadline. */
+    /** The permission is confirmed. The lease lasts until the deadline. */
     | { type: "confirmed"; token: number }
-    /** Somebody else may be inside from now on. */
+    /** The permission has been lost. From now on, another node may be inside. */
     | { type: "lost"; token: number };
   record: { type: "promised"; epoch: number; to: NodeId | null };
 };
 
 interface Token {
-  /** How many entries there have been in this epoch. */
+  /** The number of entries in this epoch. */
   entries: number;
-  /** Who is passed over: it did not answer when the token was made. Ascending. */
+  /** Nodes to skip because they did not answer when the token was created, in ascending order. */
   skipped: NodeId[];
-  /** Who has had it, the latest last, each once. */
+  /** The nodes that have held the token, without duplicates, with the latest one last. */
   lap: NodeId[];
 }
 
-/** Has seen the token lately, or voted for one; misses it; asks for votes to make it, which some have refused. */
+/**
+ * The node's relation to the token. `guarding`: has recently seen the token, or voted for one. `missing`: has not seen
+ * the token for too long. `requestingVotes`: is requesting votes to create it; `beyond` comes from refusals.
+ */
 type Watch = { is: "guarding" } | { is: "missing" } | { is: "requestingVotes"; votes: NodeId[]; beyond: number };
 
-/** `number` 0: a lap of the token, or a vote. */
+/** A round that extends the lease. If `number` is 0, the round is a lap of the token, or a vote. */
 interface Round {
   by: LeaseTimer;
   number: number;
@@ -109,7 +118,7 @@ const properties: readonly Property<EpochTokenRing>[] = [
   {
     name: "one token an epoch",
     claim:
-      "no two nodes have a token of the same epoch, and no two entries have had the same number, those of nodes that have crashed since among them",
+      "no two nodes have a token for the same epoch, and no two entries had the same number, including entries by crashed nodes",
     when: "always",
     history: grantedTokens,
     holds(world) {
@@ -141,9 +150,9 @@ const declarations: Pick<
   source: "Le Lann, IFIP 1977; Gray & Cheriton, SOSP 1989",
   assumes: [
     "journals are kept",
-    "nothing that was sent to a process reaches its next run",
-    "for ME1: clocks whose speeds are right to within the drift",
-    "for ME2: a majority up and connected, and messages faster than leases, in the end",
+    "no message to a process is delivered to its next run",
+    "for ME1: clock rates within the drift",
+    "for ME2: eventually a live, connected majority, and message delays shorter than leases",
   ],
   properties,
   costs: [
@@ -153,26 +162,34 @@ const declarations: Pick<
   view: ({ section, token, epoch }) => ({ role: token === null ? section : `${section}, with the token`, term: epoch }),
 };
 
-/** A token that is lost with its holder is replaced within a second. */
+/** The ring's options. With the defaults, a token lost with its holder is replaced within a second. */
 const epochTokenRingOptions = optionTable(
   "epoch-token-ring",
   {
-    ring: option(nodeIds(10_000), [], "every node once, clockwise; empty: ascending by id"),
+    ring: option(nodeIds(10_000), [], "every node once, clockwise; if empty, in ascending order of id"),
     idleMs: positive(5, "how long an idle holder keeps the token"),
     ...leaseOptions(600, 200),
   },
   requireLease,
 );
 
+/** Options of `epochTokenRing()`. */
 export type EpochTokenRingOptions = OptionsOf<typeof epochTokenRingOptions>;
 
 const { defaults } = epochTokenRingOptions;
-/** Before a node was started the lock may have had the usual lease: members that put names away forget their options. */
+/**
+ * The minimum time that a restarted node guards the token. Before the restart, the lock may have used the default
+ * lease, because members that close a name do not remember its options.
+ */
 const USUAL_GUARD_MS = boundMs(defaults.leaseMs, defaults.drift);
 
 type State = EpochTokenRing["state"];
 type Ctx = Context<EpochTokenRing>;
 
+/**
+ * Creates the epoch token ring.
+ * @throws UsageError if an option is unknown or out of range, or at `init` if the ring does not list every node once.
+ */
 export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol<EpochTokenRing> {
   const { ring, idleMs, leaseMs, renewMs, drift } = epochTokenRingOptions.settle(given);
   const guardMs = boundMs(leaseMs, drift);
@@ -188,7 +205,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
     if (token === null || section !== "released") return;
     const skipped = token.skipped.filter((node) => !heard.includes(node));
     const next = state.successors.find((node) => !skipped.includes(node) && !suspected.includes(node));
-    if (next === undefined) return ctx.setTimer("pass", idleMs); // There is nobody to pass it on to.
+    if (next === undefined) return ctx.setTimer("pass", idleMs); // There is no node to pass the token to.
     state.hops += 1;
     const lap = [...token.lap.filter((node) => node !== ctx.self), ctx.self];
     ctx.send(next, { type: "token", epoch, hops: state.hops, entries: token.entries, skipped, lap });
@@ -197,9 +214,9 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
     beginLease("leaseEven", 0, state, ctx);
   }
 
-  // Certainty.
+  // Leases.
 
-  /** Whatever is answered from now on counts until `by` runs out, and this node itself keeps to it. */
+  /** Starts a lease. From now on, replies count until `by` expires. This node also guards the token. */
   function beginLease(by: LeaseTimer, number: number, state: State, ctx: Ctx): void {
     ctx.setTimer(by, leaseMs);
     ctx.setTimer("renew", renewMs);
@@ -213,16 +230,16 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
     askToConfirm(state, ctx);
   }
 
-  // A new token.
+  // Replacement of a lost token.
 
-  /** For a while this node votes for nobody, and it stops asking for votes itself. */
+  /** For a while, does not vote for another node or request votes. */
   function guard(state: State, ctx: Ctx, forMs = guardMs): void {
     state.watch = { is: "guarding" };
     ctx.setTimer("watch", forMs);
   }
 
   function callVote(epoch: number, state: State, ctx: Ctx): void {
-    if (epoch >= EPOCHS) return; // It would make no safe integer. At a loss a second this takes a year.
+    if (epoch >= EPOCHS) return; // The token would not be a safe integer. At one loss per second, this takes a year.
     drop(state, ctx);
     beginLease("leaseEven", 0, state, ctx);
     promise(epoch, ctx.self, state, ctx);
@@ -231,7 +248,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
   }
 
   function requestVotes(state: State, ctx: Ctx): void {
-    ctx.setTimer("watch", [renewMs, 2 * renewMs]); // Chance keeps two from calling votes against each other for ever.
+    ctx.setTimer("watch", [renewMs, 2 * renewMs]); // The random wait keeps two nodes from competing forever.
     ctx.broadcast({ type: "requestVote", epoch: state.promised });
     makeIfGranted(state, ctx);
   }
@@ -246,10 +263,13 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
     take(state, ctx);
   }
 
-  /** False if the epoch is over. Otherwise this node votes for nobody for a while. */
+  /**
+   * Registers a message from an epoch. Returns false if the epoch is over. Otherwise, this node does not vote for
+   * another node for a while.
+   */
   function witness(epoch: number, state: State, ctx: Ctx): boolean {
     if (epoch < state.epoch) return false;
-    // Who had the token before this node called a vote does not count for the lease that the vote began.
+    // The token's earlier holders do not count toward the lease that began with this node's vote.
     if (epoch > state.epoch || state.watch.is === "requestingVotes") drop(state, ctx);
     if (epoch > state.promised) promise(epoch, null, state, ctx);
     if (epoch > state.epoch) Object.assign(state, { epoch, hops: 0 });
@@ -280,14 +300,14 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
     },
     start(state, ctx) {
       if (state.promised > 0)
-        guard(state, ctx, Math.max(guardMs, USUAL_GUARD_MS)); // It may have seen the token just before it crashed.
+        guard(state, ctx, Math.max(guardMs, USUAL_GUARD_MS)); // It may have seen the token just before a crash.
       else if (clockwise(ring, ctx.self, ctx.peers)[0] === ctx.self) callVote(1, state, ctx);
       else ctx.setTimer("watch", [guardMs, guardMs + renewMs]);
     },
     receive: {
       token(state, _from, { epoch, hops, entries, skipped, lap }, ctx) {
         if (isBeyond(epoch, entries)) return;
-        if (epoch === state.epoch && hops <= state.hops) return; // A copy of what has been here.
+        if (epoch === state.epoch && hops <= state.hops) return; // A copy of a token that this node has already had.
         const { round } = state;
         if (!witness(epoch, state, ctx)) return;
         Object.assign(state, { token: { entries, skipped, lap }, hops });
@@ -313,7 +333,8 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
       },
       voteGranted(state, from, { epoch }, ctx) {
         include(state.heard, from);
-        if (state.watch.is !== "requestingVotes" || epoch !== state.promised) return; // Of a vote that is over.
+        // The answer belongs to a vote that is over.
+        if (state.watch.is !== "requestingVotes" || epoch !== state.promised) return;
         include(state.watch.votes, from);
         makeIfGranted(state, ctx);
       },
@@ -322,11 +343,11 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
       },
       renew(state, from, { token, round }, ctx) {
         if (witness(epochOf(token), state, ctx)) ctx.send(from, { type: "confirm", token, round });
-        else include(state.heard, from); // It was passed over while it was out of reach, and keeps a token that is over.
+        else include(state.heard, from); // The sender was skipped while unreachable, and has an old token.
       },
       confirm(state, from, { token, round }, ctx) {
         const isAwaited = state.token !== null && token === number(state, state.token) && round === state.round?.number;
-        if (!isAwaited || state.round === null) return; // Of a round that is over.
+        if (!isAwaited || state.round === null) return; // The answer belongs to a round that is over.
         include(state.round.confirmed, from);
         concludeIfConfirmed(state, ctx);
       },
@@ -352,16 +373,16 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // The node is already waiting or inside.
         state.section = "wanted";
         if (state.token !== null) take(state, ctx);
       },
       exit(state, _command, ctx) {
         const { section, token } = state;
-        if (section === "released") return; // It is not inside.
+        if (section === "released") return; // The node is not inside.
         state.section = "released";
         if (section === "held") ctx.emit({ type: "exited" });
-        else if (token !== null) token.entries += 1; // Confirmations of this number may be on their way.
+        else if (token !== null) token.entries += 1; // Confirmations for this number may still be in flight.
         pass(state, ctx);
       },
       suspect: (state, { node }) => include(state.suspected, node),
@@ -378,15 +399,15 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
 const isMajority = (others: readonly NodeId[], ctx: Ctx): boolean =>
   others.length + 1 >= majority(ctx.peers.length + 1);
 
-/** The number of the entry that this node is in, or will be in with the token that it has. */
+/** Returns the number of the current entry, or of the next entry that the token allows. */
 const number = ({ section, epoch }: State, { entries }: Token): number =>
   fence(epoch, section === "held" ? entries : entries + 1);
 
 function enter(state: State, ctx: Ctx): void {
   const { token, certain } = state;
-  if (token === null || certain === null) return; // Neither is so where it is called.
+  if (token === null || certain === null) return; // This cannot happen at the call sites.
   ctx.cancelTimer("pass");
-  if (token.entries + 1 >= ENTRIES) return drop(state, ctx); // The numbers of this epoch are used up.
+  if (token.entries + 1 >= ENTRIES) return drop(state, ctx); // The tokens for this epoch have been used up.
   token.entries += 1;
   state.section = "held";
   const entered = number(state, token);
@@ -394,7 +415,7 @@ function enter(state: State, ctx: Ctx): void {
   ctx.emit({ type: "confirmed", token: entered }, certain);
 }
 
-/** The token is not this node's any more, and if it was inside it has lost its permission. */
+/** Gives up the token. A node that is inside loses its permission. */
 function drop(state: State, ctx: Ctx): void {
   const { token, section } = state;
   forgetLeases(state, ctx);
@@ -413,7 +434,7 @@ function askToConfirm(state: State, ctx: Ctx): void {
   for (const peer of ctx.peers)
     if (!round.confirmed.includes(peer))
       ctx.send(peer, { type: "renew", token: number(state, token), round: round.number });
-  concludeIfConfirmed(state, ctx); // Alone, it has nobody to wait for.
+  concludeIfConfirmed(state, ctx); // A single node needs no confirmation.
 }
 
 function concludeIfConfirmed(state: State, ctx: Ctx): void {
@@ -433,10 +454,11 @@ function forgetLeases(state: State, ctx: Ctx): void {
 
 function leaseOut(by: LeaseTimer, state: State, ctx: Ctx): void {
   const { section, token, certain, round } = state;
-  if (round?.by === by) state.round = null; // Answers to it would come too late.
+  if (round?.by === by) state.round = null; // Replies would come too late.
   if (certain === by) state.certain = null;
   if (token === null || section === "released") return;
-  // The node that a waiting holder needs may have promised a higher epoch: asking on and on it would only keep the new token away.
+  // A waiting holder may depend on a node that has promised a higher epoch. Renewing forever would only delay the new
+  // token.
   if (by === (section === "held" ? certain : round?.by)) drop(state, ctx);
 }
 
@@ -445,7 +467,7 @@ function promise(epoch: number, to: NodeId | null, state: State, ctx: Ctx): void
   ctx.compact([{ type: "promised", epoch, to }]);
 }
 
-/** All nodes, from the first of the ring on. */
+/** Returns all nodes in ring order. */
 function clockwise(ring: readonly NodeId[], self: NodeId, peers: readonly NodeId[]): readonly NodeId[] {
   const nodes = [...peers, self].sort((a, b) => a - b);
   if (ring.length === 0) return nodes;

@@ -1,8 +1,8 @@
 /**
- * The causality probe: a node that asks to enter tells everybody so, beside the algorithm. Then one request can have happened
- * before another though none of the algorithm's own messages connects them, which is what ME3 is about.
- * Coulouris et al. §15.2: "if one request to enter the critical section happened-before another, then entry to the
- * critical section is granted in that order".
+ * The causality probe: in addition to running the algorithm, a node that requests to enter notifies all other nodes.
+ * One request can therefore happen before another without any of the algorithm's own messages, which is the case that
+ * ME3 is about. Coulouris et al. §15.2: "if one request to enter the critical section happened-before another, then
+ * entry to the critical section is granted in that order".
  */
 import { tick } from "../../../core/clocks.ts";
 import type { NodeId, Property, Protocol, StateOf } from "../../../core/protocol.ts";
@@ -10,13 +10,13 @@ import { list, natural, struct } from "../../../core/shape.ts";
 import type { AnyMaker } from "../../system.ts";
 import type { Mutex, Section } from "./workload.ts";
 
-/** How often each node is known to have asked. Ascending by node; nodes that have not asked are left out. */
+/** The number of known requests from each node, in ascending order of node. Nodes without requests are omitted. */
 type Requests = { node: NodeId; count: number }[];
 
 interface Heard {
-  /** What this node has been told, and its own. */
+  /** All requests that this node knows of, including its own. */
   heard: Requests;
-  /** What it knew of when it asked last. */
+  /** The requests that this node knew of when it made its last request. */
   known: Requests;
 }
 
@@ -24,13 +24,13 @@ type Told = { type: "told"; time: number; heard: Requests };
 
 const countOf = (requests: Requests, of: NodeId): number => requests.find(({ node }) => node === of)?.count ?? 0;
 
-/** Each request that either knows of. */
+/** Returns all requests that are in either list. */
 function merged(a: Requests, b: Requests): Requests {
   const nodes = [...new Set([...a, ...b].map(({ node }) => node))].sort((p, q) => p - q);
   return nodes.map((node) => ({ node, count: Math.max(countOf(a, node), countOf(b, node)) }));
 }
 
-/** The same algorithm with the probe. Lamport's clock, where it has one, counts the probe's messages as well. */
+/** Adds the probe to an algorithm. If the algorithm has a Lamport clock, it also counts the probe's messages. */
 export function causalityProbe<M extends Mutex, O extends object>(
   mutex: (options?: O) => Protocol<M>,
 ): (options?: O) => Protocol<M> {
@@ -66,16 +66,16 @@ export function causalityProbe<M extends Mutex, O extends object>(
   };
 }
 
-/** The variant of the registry. */
+/** Creates a registry variant that adds the probe to an algorithm. */
 export const probed = (mutex: AnyMaker) => ({
   summary:
-    "a node that asks tells all others so, beside the algorithm: is entry granted in the order of happened-before?",
+    "a requesting node also informs all other nodes outside the algorithm, to show whether entry is granted in happened-before order",
   algorithm: causalityProbe(mutex as never),
 });
 
 const requests = list(struct<Requests[number]>({ node: natural, count: natural }), 10_000);
 
-/** What there is to know of any of them. */
+/** The part of a mutual exclusion algorithm that the probe relies on. */
 type Plain = { state: { section: Section | { is: Section }; clock?: number }; command: { type: "enter" } };
 type Probing = { state: StateOf<Plain> & Heard; message: Told; command: { type: "enter" } };
 
@@ -83,7 +83,7 @@ const sectionOf = ({ section }: StateOf<Plain>): Section => (typeof section === 
 
 const inOrder: Property<Probing> = {
   name: "ME3 happened-before",
-  claim: "nobody is inside who asked when it knew of a request that still waits",
+  claim: "no node is inside that, when it requested entry, knew of a request that is still waiting",
   when: "always",
   holds({ alive, state }) {
     const isWaiting = (node: NodeId): boolean => sectionOf(state(node)) === "wanted";

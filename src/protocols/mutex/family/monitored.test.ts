@@ -23,11 +23,11 @@ import {
   mutexWithWorkload,
 } from "./workload.ts";
 
-/** A crash is suspected within 400 ms, and a node that is back is heard of within 100. */
+/** A crash is suspected within 400 ms, and a recovered node is detected within 100 ms. */
 const DETECTED_MS = 500;
 
 interface Deed {
-  /** After the one before. */
+  /** The time since the previous action. */
   readonly afterMs: number;
   readonly node: number;
   readonly kind: "crash" | "use";
@@ -52,7 +52,10 @@ function started<M extends Mutex>(protocol: Protocol<MonitoredMutex<M>>, nodes: 
   return sim;
 }
 
-/** One node is down at a time, for a moment or for long; the next crash comes when all know that it is back. */
+/**
+ * Crashes one node at a time, for a short or long time. The next crash occurs when all nodes know that the last node is
+ * back.
+ */
 function carryOut<M extends Mutex>(sim: Simulation<MonitoredMutex<M>>, script: readonly Deed[]): void {
   for (const { afterMs, node, kind, downMs } of script) {
     sim.run(sim.now + afterMs);
@@ -79,7 +82,7 @@ const makers = [
 ] as unknown as [string, (workload: object) => Protocol<MonitoredMutex<Mutex>>][];
 
 describe.each(makers)("%s with a failure detector", (_name, maker) => {
-  const title = "%i nodes: one crash after the other, each noticed, some inside: one inside, and everybody is served";
+  const title = "%i nodes: one crash after the other, each detected, some inside: one node inside, and all are served";
   it.each([2, 3])(title, (count) => oneCrashAfterTheOther(count));
   it.each([5, 7])(title, { tags: ["long"] }, (count) => oneCrashAfterTheOther(count));
 
@@ -98,7 +101,7 @@ describe.each(makers)("%s with a failure detector", (_name, maker) => {
   }
 });
 
-/** Of three nodes, one is cut off from the others for longer than the detector stands. */
+/** Disconnects one of three nodes from the others for longer than the failure detector tolerates. */
 function partitioned<M extends Mutex>(protocol: Protocol<MonitoredMutex<M>>): Simulation<MonitoredMutex<M>> {
   const sim = started(protocol, [0, 1, 2], 1);
   sim.partition([[0], [1, 2]]);
@@ -108,19 +111,19 @@ function partitioned<M extends Mutex>(protocol: Protocol<MonitoredMutex<M>>): Si
   return sim;
 }
 
-describe("what a wrong suspicion costs", () => {
-  it.each(makers.slice(0, 2))("%s: in a partition both sides are inside", (_name, maker) => {
+describe("the cost of a wrong suspicion", () => {
+  it.each(makers.slice(0, 2))("%s: in a partition, nodes on both sides are inside", (_name, maker) => {
     expect(partitioned(maker({ stayMs: 200 })).violations.map(({ property }) => property)).toContain("ME1 safety");
   });
 
-  it("epoch-token-ring: a turn. In a partition the majority's side is inside, and nobody else", () => {
+  it("epoch-token-ring: in a partition, only nodes on the majority's side are inside", () => {
     const sim = partitioned(monitoredMutex(epochTokenRing, { workload: { stayMs: 200 } }));
     sim.run(sim.now + 5_000);
     expect(sim.violations).toEqual([]);
     expect([0, 1].map((node) => sim.world.state(node).workload.entries)).toEqual([0, 1]);
   });
 
-  it("refuses options for a part that it does not have", () => {
+  it("rejects options for an unknown part", () => {
     expect(() => monitoredMutex(recoveringRicartAgrawala, { detectr: {} } as never)).toThrow(
       'expected the options of ricart-agrawala to be for workload or mutex or detector, got "detectr"',
     );
@@ -130,12 +133,12 @@ describe("what a wrong suspicion costs", () => {
 const suspect = (node: number) => ({ type: "mutex" as const, body: { type: "suspect" as const, node } });
 
 describe("every run with right suspicions", () => {
-  it("ricart-agrawala: of 3 nodes, one of which crashes, keeps ME1, ME2 and ME3, and tokens grow", () => {
+  it("ricart-agrawala: with 3 nodes and one crash ME1, ME2 and ME3 hold, and tokens grow", () => {
     const found = exploreUses(recoveringRicartAgrawala(), 3, [1, 1, 0], { crashes: 1, crashNotification: suspect });
     expect(found).toMatchObject({ verdict: "holds", states: 3_299 });
   });
 
-  it("ricart-agrawala: of 3 nodes, one of which crashes and comes back, keeps ME1, ME2 and ME3, and tokens grow", {
+  it("ricart-agrawala: with 3 nodes, one crash and a recovery ME1, ME2 and ME3 hold, and tokens grow", {
     tags: ["long"],
   }, () => {
     const protocol = recoveringRicartAgrawala({ rejoins: true });
@@ -143,7 +146,7 @@ describe("every run with right suspicions", () => {
     expect(found).toMatchObject({ verdict: "holds", states: 60_395 });
   });
 
-  it("ricart-agrawala: of 2 nodes that have just started, one of which crashes and comes back: what is answered to its earlier life counts for nothing", () => {
+  it("ricart-agrawala: 2 nodes have just started, one crashes and recovers: replies to its earlier incarnation do not count", () => {
     const protocol = mutexWithWorkload(() => recoveringRicartAgrawala({ rejoins: true }));
     const found = explore<MutexWithWorkload<Mutex>>({
       protocol,
@@ -151,7 +154,7 @@ describe("every run with right suspicions", () => {
       network: "fifo",
       timers: "free",
       begin: "together",
-      asks: (node) => (node === 0 ? [use(1)] : [use(1), use(1)]), // The second also where the first was lost with a crash.
+      asks: (node) => (node === 0 ? [use(1)] : [use(1), use(1)]), // The second is needed if a crash loses the first.
       crashes: 1,
       recoveries: 1,
       crashNotification: suspect,
@@ -160,7 +163,7 @@ describe("every run with right suspicions", () => {
     expect(found).toMatchObject({ verdict: "holds", states: 6_163 });
   });
 
-  it("ricart-agrawala: of 2 nodes, both of which crash and one comes back: who entered last is down, and tokens grow all the same", {
+  it("ricart-agrawala: with 2 nodes that both crash and one recovery: tokens grow although the last node inside is down", {
     tags: ["long"],
   }, () => {
     const protocol = recoveringRicartAgrawala({ rejoins: true });
@@ -172,33 +175,30 @@ describe("every run with right suspicions", () => {
   it.each([
     [2, 400],
     [3, 100],
-  ])(
-    "ricart-agrawala: %i nodes in %i random runs, also one that crashes twice before its hello is heard: who is welcomed twice replies once",
-    (count, runs) => {
-      const protocol = mutexWithWorkload(() => recoveringRicartAgrawala({ rejoins: true }));
-      const found = walk({
-        protocol,
-        properties: protocol.properties.filter(({ when }) => when === "always"),
-        nodes: range(0, count - 1),
-        network: "fifo",
-        timers: "free",
-        begin: "idle",
-        commands: ({ workload }) => (workload.doing === "idle" && workload.entries === 0 ? [use(2)] : []),
-        crashes: 2,
-        recoveries: 2,
-        crashNotification: suspect,
-        strategy: "swarm",
-        seed: 7,
-        runs,
-        stepsPerRun: 80,
-      });
-      expect([found.property?.name ?? null, found.runs]).toEqual([null, runs]);
-      expect(found.reach.events["mutex.entered"]).toBeGreaterThan(0);
-      expect(found.reach.handlers["receive mutex.welcome"]).toBeGreaterThan(0);
-    },
-  );
+  ])("ricart-agrawala: %i nodes in %i random runs: a node that is welcomed twice replies once", (count, runs) => {
+    const protocol = mutexWithWorkload(() => recoveringRicartAgrawala({ rejoins: true }));
+    const found = walk({
+      protocol,
+      properties: protocol.properties.filter(({ when }) => when === "always"),
+      nodes: range(0, count - 1),
+      network: "fifo",
+      timers: "free",
+      begin: "idle",
+      commands: ({ workload }) => (workload.doing === "idle" && workload.entries === 0 ? [use(2)] : []),
+      crashes: 2,
+      recoveries: 2,
+      crashNotification: suspect,
+      strategy: "swarm",
+      seed: 7,
+      runs,
+      stepsPerRun: 80,
+    });
+    expect([found.property?.name ?? null, found.runs]).toEqual([null, runs]);
+    expect(found.reach.events["mutex.entered"]).toBeGreaterThan(0);
+    expect(found.reach.handlers["receive mutex.welcome"]).toBeGreaterThan(0);
+  });
 
-  it("maekawa-sanders: of 3 nodes, one of which crashes, keeps ME1 and ME2, and tokens grow", {
+  it("maekawa-sanders: with 3 nodes and one crash ME1 and ME2 hold, and tokens grow", {
     tags: ["long"],
   }, () => {
     expect(exploreUses(recoveringMaekawaSanders(), 3, 1, { crashes: 1, crashNotification: suspect })).toMatchObject({
@@ -207,7 +207,7 @@ describe("every run with right suspicions", () => {
     });
   });
 
-  it("maekawa-sanders: of 3 nodes, one of which crashes and comes back, keeps ME1 and ME2, and tokens grow", {
+  it("maekawa-sanders: with 3 nodes, one crash and a recovery ME1 and ME2 hold, and tokens grow", {
     tags: ["long"],
   }, () => {
     const protocol = recoveringMaekawaSanders({ rejoins: true });
@@ -219,7 +219,7 @@ describe("every run with right suspicions", () => {
     ["ricart-agrawala", recoveringRicartAgrawala(), 11],
     ["maekawa-sanders", recoveringMaekawaSanders(), 8],
   ] as unknown as [string, Protocol<Mutex>, number][])(
-    "%s without rejoining: who comes back has forgotten what it promised, and two are inside",
+    "%s without rejoining: a recovered node has forgotten its promises, and two nodes are inside",
     (_name, protocol, steps) => {
       const found = exploreUses(protocol, 3, 1, {
         crashes: 1,
@@ -235,7 +235,7 @@ describe("every run with right suspicions", () => {
     ["ricart-agrawala", recoveringRicartAgrawala(), 5],
     ["maekawa-sanders", recoveringMaekawaSanders(), 5],
   ] as unknown as [string, Protocol<Mutex>, number][])(
-    "%s: one wrong suspicion, and two are inside",
+    "%s: a wrong suspicion lets two nodes inside",
     (_name, protocol, steps) => {
       const asks = (node: number) => [...(node === 0 ? [suspect(1)] : []), use(1)] as never[];
       const found = exploreUses(protocol, 2, 1, { asks, commands: () => [], properties: onlyME1(protocol) });
@@ -248,7 +248,7 @@ function onlyME1(protocol: Protocol<Mutex>) {
   return mutexWithWorkload(() => protocol).properties.filter(({ name }) => name === "ME1 safety");
 }
 
-/** How many are inside at the end of a counterexample. */
+/** Returns the number of nodes inside at the end of a counterexample. */
 const inside = ({ path }: Exploration<MutexWithWorkload<Mutex>>): number =>
   (path.at(-1)?.states ?? []).filter((state) => state?.workload.doing === "inside").length;
 
@@ -257,7 +257,7 @@ const ME3 = "ME3 happened-before";
 type Found = Exploration<MutexWithWorkload<Mutex>>;
 type Uses = number | readonly number[];
 
-/** Nodes that tell each other that they have asked, and ME3 alone. */
+/** Explores only ME3, for nodes that notify each other of their requests. */
 function exploring<M extends Mutex>(mutex: () => Protocol<M>, nodes: number, uses: Uses, more: object = {}): Found {
   const protocol = causalityProbe(mutex)();
   const { properties } = mutexWithWorkload(() => protocol);
@@ -266,7 +266,7 @@ function exploring<M extends Mutex>(mutex: () => Protocol<M>, nodes: number, use
   return exploreUses(protocol, nodes, uses, options);
 }
 
-/** A counterexample in words, a move each. */
+/** Formats a counterexample, one move per line. */
 const movesOf = ({ path }: Found): string[] =>
   path.map(({ move }) => {
     if (move.kind !== "receive") return `${move.node} ${move.kind}`;
@@ -275,7 +275,7 @@ const movesOf = ({ path }: Found): string[] =>
   });
 
 describe("ME3: entry is granted in the order of happened-before", () => {
-  it("violated with a central server: a later request arrives first", () => {
+  it("is violated with a central server: a later request arrives first", () => {
     const found = exploring(centralServer, 3, 1);
     expect(found).toMatchObject({ verdict: "violated", property: { name: ME3 } });
     expect(movesOf(found)).toEqual([
@@ -287,13 +287,13 @@ describe("ME3: entry is granted in the order of happened-before", () => {
     ]);
   });
 
-  it("violated on a token ring: the token comes by the later one first", () => {
+  it("is violated on a token ring: the token reaches the later requester first", () => {
     const found = exploring(tokenRing, 3, 1, { begin: "together" });
     expect(found).toMatchObject({ verdict: "violated", property: { name: ME3 } });
     expect(movesOf(found).slice(3)).toEqual(["1 command", "0 receive told from 1", "0 command"]);
   });
 
-  it("holds with Ricart–Agrawala: two of 3 nodes ask, over FIFO links and over links without order; two ask twice", () => {
+  it("holds with Ricart–Agrawala: two of 3 nodes make requests, once or twice, over FIFO and unordered links", () => {
     expect(exploring(ricartAgrawala, 3, [1, 1, 0])).toMatchObject({ verdict: "holds", states: 5_954 });
     expect(exploring(ricartAgrawala, 3, [1, 1, 0], { network: "bag" })).toMatchObject({
       verdict: "holds",
@@ -305,7 +305,7 @@ describe("ME3: entry is granted in the order of happened-before", () => {
   it.each([
     ["Maekawa", maekawa],
     ["Maekawa–Sanders, though its queues are ordered by (T, p)", maekawaSanders],
-  ])("violated with %s: those who vote for both hear of the later one first", (_name, mutex) => {
+  ])("is violated with %s: the common voters receive the later request first", (_name, mutex) => {
     const found = exploring(mutex as never, 4, [1, 0, 0, 1]);
     expect(found).toMatchObject({ verdict: "violated", property: { name: ME3 } });
     expect(movesOf(found)).toEqual([
@@ -319,7 +319,7 @@ describe("ME3: entry is granted in the order of happened-before", () => {
     ]);
   });
 
-  it("3 nodes are too few to show it with them: two sets share but one of the two that ask, and links are FIFO", () => {
+  it("3 nodes are too few to show it: two sets share only one of the two requesters, and links are FIFO", () => {
     expect(exploring(maekawa, 3, 1)).toMatchObject({ verdict: "holds", states: 17_107 });
     expect(exploring(maekawaSanders, 3, 1)).toMatchObject({ verdict: "holds", states: 145_619 });
   });

@@ -1,4 +1,4 @@
-/** How mutual exclusions stand: who has the token, who has whose vote, whose requests wait where. */
+/** The positions of nodes in mutual exclusion algorithms: tokens, votes and waiting requests. */
 import { positioned, present } from "../../presentation.ts";
 import type { CentralServer } from "../central-server.ts";
 import type { LockService } from "../elected-server/server.ts";
@@ -28,7 +28,7 @@ export const onTree = positioned<Raymond["state"]>(({ holder, queue, section }, 
   present({
     holds: holder === node ? "privilege" : null,
     towards: holder,
-    // Who is inside, or waits itself, has itself in the way of the others.
+    // The queue of a node that is inside or waiting contains the node itself.
     queue: queue.filter((each) => each !== node),
     waitsFor: section === "wanted" && holder !== node ? [holder] : null,
   }),
@@ -42,7 +42,7 @@ export const atElectedServer = positioned<LockService["state"]>(({ server, servi
   present({ towards: server, grantedTo: service?.holder?.node, queue: service?.queue.map(({ node }) => node) }),
 );
 
-/** The withheld replies are the queue. */
+/** Positions for algorithms that queue requests by deferring replies. */
 export const byReplies = positioned<RicartAgrawala["state"]>(({ deferred }) => present({ queue: deferred }));
 
 export const byPrivilege = positioned<SuzukiKasami["state"]>(({ privilege }) =>

@@ -1,6 +1,6 @@
 /**
- * The workload of a mutual exclusion: a node asks to enter a number of times, stays inside for a while, leaves, rests. A part
- * like any other, so every driver runs every mutual exclusion with the same workload.
+ * The mutual exclusion workload: a node enters a number of times; each time, it stays inside for a while, leaves, and
+ * rests. The workload is a part like any other, so every driver runs all algorithms with the same workload.
  */
 import type { Assembly, Parts, Wires } from "../../../core/assemble.ts";
 import type {
@@ -19,10 +19,13 @@ import { type Heartbeat, type HeartbeatOptions, heartbeat, watching } from "../.
 import { type OptionsOf, optionTable, positive } from "../../options.ts";
 import { type AnyMaker, composed, joined, type System } from "../../system.ts";
 
-/** Outside and not interested; asking; inside. */
+/** A node's relation to the section: outside and idle, waiting to enter, or inside. */
 export type Section = "released" | "wanted" | "held";
 
-/** ME1 and ME2 of an algorithm whose state says where its node stands, and which is at work while a timer of `pendingTimers` runs. */
+/**
+ * Creates ME1 and ME2 from a function that returns a node's section. The algorithm is not idle while any of
+ * `pendingTimers` is running.
+ */
 export function mutexProperties<V extends Vocabulary>(
   sectionOf: (state: StateOf<V>) => Section,
   pendingTimers: readonly TimerOf<V>[] = [],
@@ -39,14 +42,14 @@ export function mutexProperties<V extends Vocabulary>(
     },
     {
       name: "ME2 liveness",
-      claim: "at rest, nobody waits to enter unless somebody is inside",
+      claim: "when idle, no node waits to enter unless another node is inside",
       when: "quiescent",
       pendingTimers,
       holds: (world) => count(world, "wanted") === 0 || count(world, "held") > 0,
     },
     {
       name: "ME2 no starvation",
-      claim: "a node that waits to enter is inside in the end",
+      claim: "every node that waits to enter eventually enters",
       when: "leadsTo",
       given: ({ state }, node) => sectionOf(state(node)) === "wanted",
       holds: ({ state }, node) => sectionOf(state(node)) === "held",
@@ -54,22 +57,26 @@ export function mutexProperties<V extends Vocabulary>(
   ];
 }
 
-// The tokens of all entries so far. No crash takes one of them back: what was written under it is still there.
+// The tokens of all entries so far. A crash does not remove a token, because the entry's effects on resources remain.
 
-/** Of one node, in the order of its entries. */
+/** A node's tokens, in the order of its entries. */
 type Granted = readonly number[];
 
 interface Entering extends Vocabulary {
   event: { type: "entered"; token: number };
 }
 
+/** The history of granted tokens, for use in properties. */
 export const grantedTokens = {
   empty: [] as Granted,
   after: (before: Granted, event: { readonly type: string }): Granted =>
     event.type === "entered" ? [...before, (event as EventOf<Entering>).token] : before,
 } as const;
 
-/** Whether each was given once. A list is replaced when it grows, so the same lists are counted once and not at every step. */
+/**
+ * Returns a function that checks that each token was granted only once. Because a list is replaced when it grows,
+ * unchanged lists are not checked again.
+ */
 export function eachOnce(): (world: { nodes: readonly NodeId[]; history<H>(node: NodeId): H }) => boolean {
   let last: readonly Granted[] = [];
   let answer = true;
@@ -83,64 +90,75 @@ export function eachOnce(): (world: { nodes: readonly NodeId[]; history<H>(node:
   };
 }
 
-/** A fencing token is one safe integer, epoch · 2²⁸ + entries: 2²⁵ epochs of 2²⁸ entries each. */
+/**
+ * The number of entries per epoch that tokens can represent. A fencing token is the safe integer epoch · 2²⁸ + entries,
+ * which allows for 2²⁵ epochs with 2²⁸ entries each.
+ */
 export const ENTRIES = 2 ** 28;
+/** The number of epochs that tokens can represent. */
 export const EPOCHS = 2 ** 25;
 
+/** Returns the fencing token for an entry in an epoch. */
 export const fence = (epoch: number, entries: number): number => epoch * ENTRIES + entries;
+/** Returns the epoch of a fencing token. */
 export const epochOf = (token: number): number => Math.floor(token / ENTRIES);
-/** Nobody but a liar speaks of such an epoch or such a count: their tokens would be no safe integers. */
+/** Whether tokens would exceed the safe integers. Only a Byzantine node sends such an epoch or entry count. */
 export const isBeyond = (epoch: number, entries = 0): boolean => epoch >= EPOCHS || entries >= ENTRIES;
 
+/** Vocabulary of the mutual exclusion workload. */
 export type MutexWorkload = {
   state: {
     doing: "idle" | "waiting" | "inside" | "resting";
-    /** How many entries it still wants, the one that it waits for or is in included. */
+    /** The remaining number of entries, including the current one. */
     left: number;
-    /** How many times it has been inside. */
+    /** The number of entries that the node has made so far. */
     entries: number;
-    /** Of its last entry; 0 before the first. */
+    /** The token of the node's last entry, or 0 before the first. */
     token: number;
   };
   timer: "stay" | "rest";
-  command: /** Enter so many times more. */
+  command: /** Enters `entries` more times. */
     | { type: "use"; entries: number }
-    /** From the mutual exclusion. */
+    /** Reports that the node has entered. */
     | { type: "entered"; token: number }
-    /** From the mutual exclusion: the permission is gone, and a node that is inside has to leave. */
+    /** Reports that the permission has been lost. A node that is inside must leave. */
     | { type: "lost" };
   event: { type: "needed" } | { type: "finished" };
 };
 
 const workloadOptions = optionTable("workload", {
   stayMs: positive(5, "how long a node stays inside"),
-  restMs: positive(5, "how long it rests between two entries"),
+  restMs: positive(5, "how long a node pauses between two entries"),
 });
 
+/** Options of `mutexWorkload()`. */
 export type MutexWorkloadOptions = OptionsOf<typeof workloadOptions>;
 
 /**
- * What every mutual exclusion offers to its users. The token grows from one entry to the next, over all nodes: a
- * resource that remembers the highest can turn away a holder that comes late.
+ * The interface of all mutual exclusion algorithms. Tokens increase from one entry to the next, across all nodes. A
+ * resource that remembers the highest token can reject a stale holder.
  */
 export interface Mutex extends Vocabulary {
+  /** Commands to enter and exit, and notifications from a failure detector. */
   command:
     | { type: "enter" }
     | { type: "exit" }
-    /** From a failure detector, where it is listened to. */
+    /** Reports that a failure detector suspects the node, or no longer does. Some algorithms ignore these commands. */
     | { type: "suspect" | "restore"; node: NodeId };
+  /** Changes of the permission. */
   event:
     | { type: "entered"; token: number }
     | { type: "exited" }
-    /** Where permissions are leases: it is certain to last until the event's deadline. */
+    /** In algorithms with leases, the permission lasts until the event's deadline. */
     | { type: "confirmed"; token: number }
-    /** Where permissions are leases: it may be somebody else's from now on. */
+    /** In algorithms with leases, another node may be inside from now on. */
     | { type: "lost"; token: number };
 }
 
 type State = MutexWorkload["state"];
 type Ctx = Context<MutexWorkload>;
 
+/** Creates the mutual exclusion workload. @throws UsageError if an option is unknown or out of range. */
 export function mutexWorkload(given?: Partial<MutexWorkloadOptions>): Protocol<MutexWorkload> {
   const { stayMs, restMs } = workloadOptions.settle(given);
 
@@ -171,14 +189,14 @@ export function mutexWorkload(given?: Partial<MutexWorkloadOptions>): Protocol<M
         if (state.doing === "idle" && state.left > 0) ask(state, ctx);
       },
       entered(state, { token }, ctx) {
-        if (state.doing !== "waiting") return; // It has not asked.
+        if (state.doing !== "waiting") return; // The node has not made a request.
         state.doing = "inside";
         state.entries += 1;
         state.token = token;
         ctx.setTimer("stay", stayMs);
       },
       lost(state, _command, ctx) {
-        if (state.doing !== "inside") return; // It has left already.
+        if (state.doing !== "inside") return; // The node has already left.
         ctx.cancelTimer("stay");
         rest(state, ctx);
       },
@@ -192,10 +210,14 @@ export function mutexWorkload(given?: Partial<MutexWorkloadOptions>): Protocol<M
   };
 }
 
+/** Vocabulary of a mutual exclusion algorithm with a workload. */
 export type MutexWithWorkload<M extends Mutex> = Assembly<{ workload: MutexWorkload; mutex: M }>;
 
+/** Options of `mutexWithWorkload()`, by part. */
 export interface MutexWithWorkloadOptions<O> {
+  /** Options of the workload. */
   workload?: Partial<MutexWorkloadOptions>;
+  /** Options of the algorithm. */
   mutex?: O;
 }
 
@@ -210,10 +232,13 @@ const workloadWires: Wires<{ workload: MutexWorkload; mutex: Mutex }> = {
   },
 };
 
-/** A failure detector goes on beating, and a node that waits for one that is down may be told so. */
+/**
+ * The failure detector's timer, which never stops. While it is running, the system is not idle, because the detector
+ * may still report the crash of a node that another node is waiting for.
+ */
 const BEAT = "detector.beat";
 
-/** The system with a workload at every node. Its algorithm is the part `mutex`. */
+/** Adds a workload to every node of a system whose algorithm is its `mutex` part. */
 export function withMutexWorkload<P extends Parts, O extends object>({ parts, wires, algorithm }: System) {
   const whole = { parts: { workload: mutexWorkload, ...parts }, wires: joined(workloadWires, wires), algorithm };
   const make = composed<{ workload: MutexWorkload } & P, O & { workload?: Partial<MutexWorkloadOptions> }>(whole);
@@ -229,23 +254,24 @@ export function withMutexWorkload<P extends Parts, O extends object>({ parts, wi
   };
 }
 
-/** A mutual exclusion with a workload at every node. */
+/** Creates a mutual exclusion algorithm with a workload at every node. @param mutex creates the algorithm */
 export const mutexWithWorkload = <M extends Mutex, O extends object>(
   mutex: (options?: O) => Protocol<M>,
   options?: MutexWithWorkloadOptions<O>,
 ): Protocol<MutexWithWorkload<M>> =>
   withMutexWorkload<{ mutex: M }, { mutex?: O }>({ parts: { mutex }, wires: {}, algorithm: "mutex" })(options);
 
+/** Vocabulary of a mutual exclusion algorithm with a workload and a failure detector. */
 export type MonitoredMutex<M extends Mutex> = Assembly<{ workload: MutexWorkload; mutex: M; detector: Heartbeat }>;
 
-/** The system of a mutual exclusion that can be told of crashes. */
+/** Adds a failure detector to a mutual exclusion algorithm that accepts crash notifications. */
 export const monitored = (mutex: AnyMaker): System => ({
   parts: { mutex, detector: heartbeat },
   wires: watching("mutex"),
   algorithm: "mutex",
 });
 
-/** The same with a workload at every node. */
+/** Creates a mutual exclusion algorithm with a failure detector and a workload at every node. */
 export const monitoredMutex = <M extends Mutex, O extends object>(
   mutex: (options?: O) => Protocol<M>,
   options?: MutexWithWorkloadOptions<O> & { detector?: Partial<HeartbeatOptions> },
@@ -254,18 +280,17 @@ export const monitoredMutex = <M extends Mutex, O extends object>(
     monitored(mutex),
   )(options);
 
-/** The tokens of a node's entries, those before its crashes included. */
+/** The tokens of a node's entries, including entries made before a crash. */
 interface Entries {
   highest: number;
-  /** Whether each was above the one before. */
+  /** Whether each token is higher than the previous one. */
   grow: boolean;
 }
 
-/** Of the workload, since a token is only worth what its users see of it. */
+/** Tokens grow. This is a property of the workload, because only the tokens that users observe matter. */
 const tokensGrow = {
   name: "tokens grow",
-  claim:
-    "a node that is inside has a token above those of all other entries so far, also of nodes that have crashed since",
+  claim: "a node inside has a higher token than every earlier entry, including entries by crashed nodes",
   when: "always",
   history: {
     empty: { highest: 0, grow: true } as Entries,

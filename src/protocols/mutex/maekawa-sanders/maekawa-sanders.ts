@@ -1,17 +1,18 @@
 /**
- * Maekawa's algorithm with votes that can be taken back: requests are ordered by Lamport's stamps, and a voter asks its
- * candidate to yield to an earlier one. No deadlock.
- * Maekawa, ACM TOCS 1985, with the correction of Sanders, "The Information Structure of Distributed Mutual Exclusion
- * Algorithms", ACM TOCS 1987: a request that an earlier one displaces from the head of a queue is told that it has failed.
+ * Maekawa's algorithm with votes that can be returned: requests are ordered by Lamport timestamps, and a voter asks its
+ * candidate to yield to an earlier request. This prevents deadlocks. Maekawa, ACM TOCS 1985, as corrected by Sanders,
+ * "The Information Structure of Distributed Mutual Exclusion Algorithms", ACM TOCS 1987: if an earlier request
+ * displaces another from the head of a queue, the displaced node receives `failed`.
  *
- * Assumes   no crashes; reliable FIFO links; a node that is inside leaves.
- * Safety    ME1: at most one node is inside. Not ME3, though queues are ordered by (T, p): a voter that is free votes for
- *           a later request that reaches it first.
- * Liveness  ME2: every request is granted in the end.
- * Cost      3(K − 1) messages per entry without rivals, up to 5(K − 1) with: failed, inquire and yield. K ≈ √N is the
- *           size of the voting sets. Client delay 2 message times, hand-over 2.
+ * Assumes   no crashes; reliable FIFO links; no node stays inside forever.
+ * Safety    ME1: at most one node is inside. Not ME3, although queues are ordered by (T, p): an idle voter votes for a
+ *           later request that arrives first.
+ * Liveness  ME2: every request is eventually granted.
+ * Cost      3(K − 1) messages per entry without contention, and up to 5(K − 1) with contention, because of failed,
+ *           inquire and yield. K ≈ √N is the size of the voting sets. A client waits 2 message delays to enter; a
+ *           hand-over also takes 2.
  *
- * `recovering.ts` goes on after crashes, and lets nodes come back.
+ * `recovering.ts` tolerates crashes and lets nodes recover.
  */
 import { precedes, type Stamp, tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
@@ -21,6 +22,7 @@ import { flag, type OptionsOf, optionTable } from "../../options.ts";
 import { mutexProperties, type Section } from "../family/workload.ts";
 import { electorates, voteCount } from "../parts/voting-sets.ts";
 
+/** Vocabulary of Maekawa–Sanders. */
 export type MaekawaSanders = {
   state: {
     /** Lamport's clock. */
@@ -28,43 +30,49 @@ export type MaekawaSanders = {
     section: Section;
     /** T of the node's last request. */
     time: number;
-    /** V_i: whose votes this node needs, its own among them. Ascending. */
+    /** V_i: the nodes whose votes this node needs, including itself, in ascending order. */
     voters: NodeId[];
-    /** Who has voted for its request so far. Ascending. */
+    /** The nodes that have voted for this node's request so far, in ascending order. */
     votes: NodeId[];
-    /** Voters that prefer another for the time being. Ascending. */
+    /** Voters that currently prefer a different request, in ascending order. */
     failedAt: NodeId[];
-    /** Voters that ask for their vote back; answered as soon as it is clear that it is of no use now. Ascending. */
+    /**
+     * Voters that have asked for their vote back, in ascending order. The node answers once it is clear that it cannot
+     * use the vote now.
+     */
     inquiries: NodeId[];
     ballot: Ballot;
-    /** The highest that this node knows of: its votes and releases carry it on. */
+    /** The highest token that this node knows, which it passes on in votes and releases. */
     token: number;
   };
   message:
     | { type: "request"; time: number }
     | { type: "vote"; time: number; token: number }
-    /** Another comes first. */
+    /** Reports that a different request comes first. */
     | { type: "failed"; time: number }
-    /** Would you give the vote back? */
+    /** Asks the candidate to return the vote. */
     | { type: "inquire"; time: number }
-    /** Here it is. */
+    /** Returns the vote. */
     | { type: "yield"; time: number }
     | { type: "release"; time: number; token: number };
-  /** `enter` counts when released, `exit` when held. */
+  /** `enter` is ignored unless the section is `released`; `exit` is ignored unless it is `held`. */
   command: { type: "enter" } | { type: "exit" };
-  /** The token grows from one entry to the next, over all nodes: both had the vote of the same node. */
+  /**
+   * The token increases from one entry to the next, across all nodes, because any two entries have a voter in common.
+   */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
-/** What a node keeps as a voter. */
+/** A voter's state. */
 interface Ballot {
   candidate: Stamp | null;
-  /** Whether the candidate has been asked to yield. */
+  /** Whether the voter has asked the candidate to yield. */
   inquired: boolean;
-  /** The other requests, the earliest first. */
+  /** The requests other than the candidate's, earliest first. */
   queue: Stamp[];
 }
 
+/** The options that both forms of the algorithm have. */
 export const sandersOptions = {
   tellsDisplaced: flag(
     true,
@@ -74,6 +82,7 @@ export const sandersOptions = {
 
 const maekawaSandersOptions = optionTable("maekawa-sanders", sandersOptions);
 
+/** Options of `maekawaSanders()`. */
 export type MaekawaSandersOptions = OptionsOf<typeof maekawaSandersOptions>;
 
 type State = MaekawaSanders["state"];
@@ -83,9 +92,12 @@ type Message = MaekawaSanders["message"];
 const byStamp = (a: Stamp, b: Stamp): number => (precedes(a, b) ? -1 : 1);
 const isSame = (a: Stamp, b: Stamp): boolean => a.time === b.time && a.node === b.node;
 
-/** What a voter and a candidate do. `mayVote`: always, as published; `recovering.ts` lets a voter wait. */
+/**
+ * Creates the rules for voters and candidates. `mayVote` always returns true in the published algorithm, but
+ * `recovering.ts` makes a voter wait.
+ */
 export function votingRules(tellsDisplaced: boolean, mayVote: (state: State) => boolean) {
-  /** A node is one of its own voters: what it tells itself is no message. */
+  /** Sends a message. A node is one of its own voters, and directly handles messages to itself. */
   function tell(to: NodeId, message: Message, state: State, ctx: Ctx): void {
     if (to === ctx.self) hear(state, ctx.self, message, ctx);
     else ctx.send(to, message);
@@ -97,7 +109,8 @@ export function votingRules(tellsDisplaced: boolean, mayVote: (state: State) => 
     if ("token" in message) state.token = Math.max(state.token, message.token);
     if (type === "request") return consider({ time, node: from }, state, ctx);
     if (type === "release" || type === "yield") return takeBack({ time, node: from }, type, state, ctx);
-    if (state.section !== "wanted" || time !== state.time) return; // Of a request that has been granted or is over.
+    // The message is about a request that has already been granted or is over.
+    if (state.section !== "wanted" || time !== state.time) return;
     if (type === "vote") noteVote(from, state, ctx);
     else {
       include(type === "failed" ? state.failedAt : state.inquiries, from);
@@ -114,10 +127,11 @@ export function votingRules(tellsDisplaced: boolean, mayVote: (state: State) => 
     const [head] = ballot.queue;
     ballot.queue.push(request);
     ballot.queue.sort(byStamp);
-    if (ballot.candidate === null || !mayVote(state)) return; // It is considered again as soon as this node may vote.
+    // The request will be considered again once this node may vote.
+    if (ballot.candidate === null || !mayVote(state)) return;
     const isFirst = ballot.queue[0] === request && precedes(request, ballot.candidate);
     if (!isFirst) return tell(request.node, { type: "failed", time: request.time }, state, ctx);
-    // The head so far came before the candidate, so nobody has told it yet that it may have to wait.
+    // The previous head preceded the candidate, so it has not yet received `failed`.
     if (tellsDisplaced && head !== undefined && precedes(head, ballot.candidate))
       tell(head.node, { type: "failed", time: head.time }, state, ctx);
     if (ballot.inquired) return;
@@ -134,7 +148,7 @@ export function votingRules(tellsDisplaced: boolean, mayVote: (state: State) => 
   function takeBack(request: Stamp, how: "release" | "yield", state: State, ctx: Ctx): void {
     const { ballot } = state;
     if (ballot.candidate === null || !isSame(ballot.candidate, request)) {
-      // A duplicate, or of somebody who was suspected, alive, and did not need this vote.
+      // The message is a duplicate, or comes from a node that was wrongly suspected and did not need this vote.
       if (how === "release") ballot.queue = ballot.queue.filter((waiting) => !isSame(waiting, request));
       return;
     }
@@ -155,7 +169,7 @@ export function votingRules(tellsDisplaced: boolean, mayVote: (state: State) => 
   // The candidate.
 
   function noteVote(voter: NodeId, state: State, ctx: Ctx): void {
-    if (!state.voters.includes(voter)) return; // Another votes instead by now.
+    if (!state.voters.includes(voter)) return; // A different voter has replaced the sender.
     exclude(state.failedAt, voter);
     include(state.votes, voter);
     enterIfAllVoted(state, ctx);
@@ -169,7 +183,10 @@ export function votingRules(tellsDisplaced: boolean, mayVote: (state: State) => 
     ctx.emit({ type: "entered", token: state.token });
   }
 
-  /** While one voter prefers another, the votes of the rest do not help: they are given back where they are asked for. */
+  /**
+   * Returns useless votes to voters that have asked for them. While one voter prefers a different request, the votes
+   * from the others are useless.
+   */
   function yieldWhereUseless(state: State, ctx: Ctx): void {
     if (state.failedAt.length === 0) return;
     const asking = state.inquiries;
@@ -196,6 +213,7 @@ export function votingRules(tellsDisplaced: boolean, mayVote: (state: State) => 
   return { tell, hear, consider, voteForNext, enterIfAllVoted, ask, leave };
 }
 
+/** Creates Maekawa's algorithm with Sanders' correction. @throws UsageError if an option is unknown or out of range. */
 export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol<MaekawaSanders> {
   const { tellsDisplaced } = maekawaSandersOptions.settle(given);
   const votersOf = electorates();
@@ -217,11 +235,11 @@ export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol
     receive: { request: hear, vote: hear, failed: hear, inquire: hear, yield: hear, release: hear },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // The node is already waiting or inside.
         ask(votersOf(ctx.self, ctx.peers), state, ctx);
       },
       exit(state, _command, ctx) {
-        if (state.section !== "held") return; // It is not inside.
+        if (state.section !== "held") return; // The node is not inside.
         leave(state.voters, state, ctx);
       },
     },
@@ -248,9 +266,9 @@ const declarations: Pick<
     command: { enter: {}, exit: {} },
   },
   source: "Maekawa, ACM TOCS 1985; Sanders, ACM TOCS 1987",
-  assumes: ["no crashes", "reliable FIFO links", "a node that is inside leaves"],
+  assumes: ["no crashes", "reliable FIFO links", "no node stays inside forever"],
   properties: mutexProperties(({ section }) => section),
-  costs: [{ when: "one entry and exit without rivals", messages: (nodes) => 3 * (voteCount(nodes) - 1) }],
+  costs: [{ when: "one entry and exit without contention", messages: (nodes) => 3 * (voteCount(nodes) - 1) }],
   view: ({ section, ballot: { candidate } }) => ({
     role: candidate === null ? section : `${section}, voted for ${candidate.node}`,
   }),

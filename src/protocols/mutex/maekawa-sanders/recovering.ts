@@ -1,12 +1,15 @@
 /**
- * Maekawa's algorithm with Sanders' correction, with crashes and recoveries, as processes and `join()` run it, where a
- * failure detector tells of suspicions.
+ * Maekawa's algorithm with Sanders' correction, extended to handle crashes and recoveries. Processes and `join()` run
+ * this variant, with suspicions from a failure detector.
  *
- * A node that suspects one of its voters asks all that it does not suspect instead, which meets every other set in the
- * node whose set it is. A voter takes its vote back from a suspected node, and votes for nobody before it has heard from
- * all others how high tokens are: 2(N − 2) messages. With `rejoins`, a node that starts neither asks nor votes before it
- * has heard from all others for which node it had voted, too: 2(N − 1) messages. Then ME1 and ME2 hold and tokens grow, as
- * long as nobody is suspected who is alive and not two are down at a time. A wrong suspicion, as in a partition, lets two in.
+ * A node that suspects one of its voters asks all unsuspected nodes for their votes instead. Every node is a member of
+ * its own voting set, so the unsuspected nodes intersect the voting set of every other unsuspected node. A voter takes
+ * its vote back from a suspected node. It then does not vote for another node until all unsuspected nodes have sent it
+ * their highest tokens, which costs 2(N − 2) messages. With `rejoins`, a restarted node neither requests entry nor
+ * votes until all other nodes have also reported whether it had voted for them, which costs 2(N − 1) messages.
+ *
+ * With these rules, ME1 and ME2 hold and tokens increase, as long as no live node is suspected and at most one node is
+ * down at a time. A wrong suspicion, for example in a partition, can let two nodes in.
  */
 import { tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
@@ -17,22 +20,29 @@ import { mutexProperties } from "../family/workload.ts";
 import { electorates } from "../parts/voting-sets.ts";
 import { type MaekawaSanders, maekawaSanders, sandersOptions, votingRules } from "./maekawa-sanders.ts";
 
+/** Vocabulary of Maekawa–Sanders with recovery. */
 export type RecoveringMaekawaSanders = {
   state: MaekawaSanders["state"] & {
-    /** Ascending. */
+    /** The suspected nodes, in ascending order. */
     suspected: NodeId[];
-    /** Whether it has started, or forgotten for which node it had voted, and waits for the welcome of those in `unmet`. */
+    /**
+     * Whether the node has just started or has lost track of its vote, and is waiting for a welcome from the nodes in
+     * `unmet`.
+     */
     joining: boolean;
-    /** Ascending. */
+    /** The nodes whose welcome is awaited, in ascending order. */
     unmet: NodeId[];
-    /** Whether it asks as soon as it may. */
+    /** Whether the node will make a request once it has joined. */
     wishes: boolean;
   };
   message:
     | MaekawaSanders["message"]
-    /** What do you want of me? `forgotten`: I have started, and know nothing. */
+    /** Asks for the receiver's pending request. `forgotten`: whether the sender has started without any state. */
     | { type: "hello"; forgotten: boolean }
-    /** The time of the request for which I need your vote, and whether I have it. */
+    /**
+     * Replies to a hello. `wanted`: the time of the request that needs the receiver's vote. `voted`: whether the sender
+     * has that vote.
+     */
     | { type: "welcome"; time: number; token: number; wanted: number | null; voted: boolean };
   command: MaekawaSanders["command"] | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
   event: MaekawaSanders["event"];
@@ -40,19 +50,21 @@ export type RecoveringMaekawaSanders = {
 
 const recoveringOptions = optionTable("maekawa-sanders", {
   ...sandersOptions,
-  rejoins: flag(false, "whether a node learns the requests of all other nodes before it asks or votes"),
+  rejoins: flag(false, "whether a node learns all other nodes' requests before it requests entry or votes"),
 });
 
+/** Options of `recoveringMaekawaSanders()`. */
 export type RecoveringMaekawaSandersOptions = OptionsOf<typeof recoveringOptions>;
 
 type State = RecoveringMaekawaSanders["state"];
 type Ctx = Context<RecoveringMaekawaSanders>;
 
-/** All that the published algorithm sends and says, this one may. */
+/** Casts the context for the published algorithm. Its messages and events are a subset of this protocol's. */
 const asPublished = (ctx: Ctx): Context<MaekawaSanders> => ctx as unknown as Context<MaekawaSanders>;
 
 const votersOf = electorates();
 
+/** Creates Maekawa–Sanders with recovery. @throws UsageError if an option is unknown or out of range. */
 export function recoveringMaekawaSanders(
   given?: Partial<RecoveringMaekawaSandersOptions>,
 ): Protocol<RecoveringMaekawaSanders> {
@@ -61,11 +73,11 @@ export function recoveringMaekawaSanders(
   const rules = votingRules(tellsDisplaced, (state) => !(state as State).joining);
 
   function consider(time: number, node: NodeId, state: State, ctx: Ctx): void {
-    if (state.suspected.includes(node)) return; // It is asked again if it is restored.
+    if (state.suspected.includes(node)) return; // If the node is restored, this one asks for its request.
     rules.consider({ time, node }, state, asPublished(ctx));
   }
 
-  /** A node that is down or has started anew wants nothing of what it wanted before. */
+  /** Drops requests from a stopped or restarted node, because they are void. */
   function letGo(node: NodeId, state: State, ctx: Ctx): void {
     const { ballot } = state;
     ballot.queue = ballot.queue.filter((waiting) => waiting.node !== node);
@@ -74,7 +86,7 @@ export function recoveringMaekawaSanders(
     askForTokens(state, ctx);
   }
 
-  /** One of those asked is suspected: the others that are not are asked as well. */
+  /** Replaces the voters after one of them is suspected, and also asks the other unsuspected nodes. */
   function askOthers(state: State, ctx: Ctx): void {
     const asked = state.voters;
     state.voters = electorate(state, ctx);
@@ -89,7 +101,7 @@ export function recoveringMaekawaSanders(
     if (!state.joining || !state.unmet.every((node) => state.suspected.includes(node))) return;
     const { queue } = state.ballot;
     state.joining = false;
-    state.token += 1; // A node that crashed inside may have entered with this one.
+    state.token += 1; // A node that crashed inside may have used this token.
     state.ballot.queue = [];
     for (const { time, node } of queue) consider(time, node, state, ctx);
     if (!state.wishes) return;
@@ -135,12 +147,12 @@ export function recoveringMaekawaSanders(
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // The node is already waiting or inside.
         if (state.joining) state.wishes = true;
         else rules.ask(electorate(state, ctx), state, asPublished(ctx));
       },
       exit(state, _command, ctx) {
-        if (state.section !== "held") return; // It is not inside.
+        if (state.section !== "held") return; // The node is not inside.
         const asked = new Set([...state.voters, ...votersOf(ctx.self, ctx.peers)]);
         rules.leave(
           [...asked].sort((a, b) => a - b),
@@ -156,7 +168,7 @@ export function recoveringMaekawaSanders(
       },
       restore(state, { node }, ctx) {
         exclude(state.suspected, node);
-        ctx.send(node, { type: "hello", forgotten: false }); // This node has let go of what the other wants.
+        ctx.send(node, { type: "hello", forgotten: false }); // This node has dropped the other's requests.
       },
     },
     shapes: {
@@ -171,7 +183,7 @@ export function recoveringMaekawaSanders(
   };
 }
 
-/** Its voting set; all that are not suspected, if one of the set is. */
+/** Returns the node's voting set, or all unsuspected nodes if a member of the set is suspected. */
 function electorate({ suspected }: State, { self, peers }: Ctx): NodeId[] {
   const voters = votersOf(self, peers);
   if (!voters.some((voter) => suspected.includes(voter))) return voters;
@@ -179,8 +191,8 @@ function electorate({ suspected }: State, { self, peers }: Ctx): NodeId[] {
 }
 
 /**
- * The candidate may have entered with one more than the highest that any of its voters knew of, which this node need not
- * have heard of. Those that are alive know it.
+ * Asks the live nodes for their tokens. The candidate may have entered with its voters' highest token plus one. This
+ * node may not know that token, but the live nodes do.
  */
 function askForTokens(state: State, ctx: Ctx): void {
   state.joining = true;

@@ -4,7 +4,9 @@ import { type VotingSets, votingSets, votingSetsProblem } from "./voting-sets.ts
 
 const size = (sets: VotingSets): number => sets[0]?.length ?? 0;
 describe("voting sets", () => {
-  it("hold the four conditions for every number of nodes up to 1,000, with K ≤ 2⌈√N⌉ − 1", { tags: ["long"] }, () => {
+  it("satisfy the four conditions for every number of nodes up to 1,000, with K ≤ 2⌈√N⌉ − 1", {
+    tags: ["long"],
+  }, () => {
     for (const nodes of range(1, 1_000)) {
       const sets = votingSets(nodes);
       expect([nodes, votingSetsProblem(sets)]).toEqual([nodes, null]);
@@ -21,7 +23,7 @@ describe("voting sets", () => {
     },
   );
 
-  it("of 3 nodes are the triangle, of 4 nodes have K = M = 3", () => {
+  it("of 3 nodes form the triangle, of 4 nodes have K = M = 3", () => {
     expect(votingSets(3)).toEqual([
       [0, 1],
       [1, 2],
@@ -37,11 +39,11 @@ describe("voting sets", () => {
     expect(size(sets)).toBe(columns + nodes / columns - 1);
   });
 
-  it("the cyclic construction holds where neither of the others exists", () => {
+  it("the cyclic construction works if neither of the others exists", () => {
     for (const nodes of [2, 5, 11, 47, 211, 997]) expect(votingSetsProblem(votingSets(nodes, "cyclic"))).toBeNull();
   });
 
-  it("says which of the conditions is broken", () => {
+  it("reports the broken condition", () => {
     const sets: number[][] = [
       [0, 1],
       [1, 2],
@@ -49,13 +51,13 @@ describe("voting sets", () => {
     ];
     const with1 = (set: number[]): VotingSets => [sets[0] as number[], set, sets[2] as number[]];
     expect(votingSetsProblem(with1([0, 2]))).toBe("node 1 is not in its own set");
-    expect(votingSetsProblem(with1([0, 1, 2]))).toBe("the set of node 1 has not 2 members");
-    expect(votingSetsProblem(with1([0, 1]))).toBe("node 0 is in 3 sets, not in 2");
-    expect(votingSetsProblem([[0], [1]])).toBe("the sets of nodes 0 and 1 do not meet");
-    expect(votingSetsProblem([[0, 1], [0, 1], [2]])).toBe("the sets of nodes 0 and 2 do not meet");
+    expect(votingSetsProblem(with1([0, 1, 2]))).toBe("expected node 1's set to have 2 different members");
+    expect(votingSetsProblem(with1([0, 1]))).toBe("expected node 0 to be in 2 sets, got 3");
+    expect(votingSetsProblem([[0], [1]])).toBe("the sets of nodes 0 and 1 do not intersect");
+    expect(votingSetsProblem([[0, 1], [0, 1], [2]])).toBe("the sets of nodes 0 and 2 do not intersect");
   });
 
-  it("refuses numbers of nodes for which a construction does not exist", () => {
+  it("rejects numbers of nodes for which a construction does not exist", () => {
     expect(() => votingSets(0)).toThrow("expected the number of nodes to be a whole number from 1 to 10000, got 0");
     expect(() => votingSets(8, "plane")).toThrow("to be q² + q + 1 for a prime power q, got 8");
     expect(() => votingSets(43, "plane")).toThrow("to be q² + q + 1 for a prime power q, got 43"); // q = 6

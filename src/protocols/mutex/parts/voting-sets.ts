@@ -1,30 +1,32 @@
 /**
- * Voting sets for Maekawa's mutual exclusion: for each node i a set V_i that it must win, such that
+ * Voting sets for Maekawa's mutual exclusion: for each node i, a set V_i of nodes whose votes it needs, such that
  *
  *   i ∈ V_i;   V_i ∩ V_j ≠ ∅;   |V_i| = K for all i;   every node is in M = K of the sets.
  *
- * Maekawa, "A √N Algorithm for Mutual Exclusion in Decentralized Systems", ACM TOCS 1985. All constructions here but the
- * grid are cyclic: V_i = { i + d mod N : d ∈ D }. Then the four conditions come down to one, that 0 ∈ D and every
- * residue is a difference of two members of D.
+ * Maekawa, "A √N Algorithm for Mutual Exclusion in Decentralized Systems", ACM TOCS 1985. All constructions here except
+ * the grid are cyclic: V_i = { i + d mod N : d ∈ D }. The four conditions then reduce to one: 0 ∈ D, and every residue
+ * is the difference between two members of D.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 
 /**
- * `plane`: the lines of a finite projective plane, K = q + 1; there is one where N = q² + q + 1 for a prime power q
- * (for N = 3, q = 1, the triangle). `grid`: row and column of a rectangle without gaps, K = rows + columns − 1.
- * `cyclic`: for any N, K ≤ 2⌈√N⌉ − 1.
+ * How voting sets are constructed.
+ * - `plane`: the lines of a finite projective plane, with K = q + 1. It exists if N = q² + q + 1 for a prime power q.
+ *   (For N = 3, q = 1: the triangle.)
+ * - `grid`: a row and a column of a rectangle without gaps, with K = rows + columns − 1.
+ * - `cyclic`: for any N, with K ≤ 2⌈√N⌉ − 1.
  */
 export type Construction = "plane" | "grid" | "cyclic";
 
-/** Per node, by its place among the nodes, the places of its voting set, ascending. */
+/** For each node index, the indexes of the nodes in its voting set, in ascending order. */
 export type VotingSets = readonly (readonly number[])[];
 
 const MAX_NODES = 10_000;
 
 /**
- * The smallest sets that one of the constructions gives, or those of the construction asked for.
- * @throws UsageError where that construction does not exist for so many nodes.
+ * Returns the smallest sets that any construction gives, or the sets from the given construction.
+ * @throws UsageError if `nodes` is out of range, or if the given construction does not exist for that number of nodes.
  */
 export function votingSets(nodes: number, construction?: Construction): VotingSets {
   if (!Number.isSafeInteger(nodes) || nodes < 1 || nodes > MAX_NODES)
@@ -45,8 +47,8 @@ export function votingSets(nodes: number, construction?: Construction): VotingSe
 }
 
 /**
- * What is wrong with voting sets, in words; null if the four conditions hold. Sets that do not meet come first: with them
- * two nodes may be inside at once, the other conditions share the work out evenly.
+ * Returns a description of the first problem with the voting sets, or null if the four conditions hold. Disjoint sets
+ * are reported first, because they let two nodes in at once. The other conditions only balance the load.
  */
 export function votingSetsProblem(sets: VotingSets): string | null {
   const size = sets[0]?.length ?? 0;
@@ -59,12 +61,13 @@ export function votingSetsProblem(sets: VotingSets): string | null {
     const met = new Uint8Array(sets.length);
     for (const member of set) for (const other of memberships[member] ?? []) met[other] = 1;
     const stranger = met.indexOf(0);
-    if (stranger >= 0) return `the sets of nodes ${node} and ${stranger} do not meet`;
+    if (stranger >= 0) return `the sets of nodes ${node} and ${stranger} do not intersect`;
   }
   for (const [node, set] of sets.entries())
-    if (new Set(set).size !== size || set.length !== size) return `the set of node ${node} has not ${size} members`;
+    if (new Set(set).size !== size || set.length !== size)
+      return `expected node ${node}'s set to have ${size} different members`;
   const uneven = memberships.findIndex(({ length }) => length !== size);
-  return uneven < 0 ? null : `node ${uneven} is in ${memberships[uneven]?.length} sets, not in ${size}`;
+  return uneven < 0 ? null : `expected node ${uneven} to be in ${size} sets, got ${memberships[uneven]?.length}`;
 }
 
 function required(sets: VotingSets | null, nodes: number, wanted: string): VotingSets {
@@ -72,7 +75,7 @@ function required(sets: VotingSets | null, nodes: number, wanted: string): Votin
   throw new UsageError("bad-voting-sets", unexpected("the number of nodes", wanted, nodes));
 }
 
-/** The smaller ones. */
+/** Returns the grid sets or the cyclic sets, depending on which are smaller. */
 function gridOrCyclic(nodes: number): VotingSets {
   const differences = cover(nodes);
   const columns = columnsOf(nodes);
@@ -85,25 +88,25 @@ const ascending = (places: readonly number[]): number[] => [...places].sort((a, 
 
 function cyclic(nodes: number, differences: readonly number[]): VotingSets {
   const sorted = ascending(differences);
-  // Those that wrap around come first.
+  // Wrapped indexes are the lowest, so they come first.
   return range(nodes).map((i) => [
     ...sorted.filter((d) => i + d >= nodes).map((d) => i + d - nodes),
     ...sorted.filter((d) => i + d < nodes).map((d) => i + d),
   ]);
 }
 
-/** 0 … r − 1 and the multiples of r: their differences are all of 0 … N − 1. */
+/** Returns 0 … r − 1 and the multiples of r. Their differences cover all of 0 … N − 1. */
 function cover(nodes: number): number[] {
   const covers = range(Math.ceil(Math.sqrt(nodes))).map((at) => {
     const step = at + 1;
-    // Differences up to half of N are enough: the others are their negatives.
+    // Differences up to half of N are enough, because the others are their negatives.
     const multiples = range(Math.ceil((nodes / 2 + 1) / step)).map((i) => (i + 1) * step);
     return [...new Set([...range(step), ...multiples].map((d) => d % nodes))];
   });
   return covers.reduce((best, each) => (each.length < best.length ? each : best));
 }
 
-/** Of the rectangle without gaps that is nearest to a square; null for a prime. */
+/** Returns the width of the gapless rectangle that is closest to a square. Null for a prime. */
 function columnsOf(nodes: number): number | null {
   return range(Math.floor(Math.sqrt(nodes)) + 1).findLast((width) => width > 1 && nodes % width === 0) ?? null;
 }
@@ -123,7 +126,10 @@ function grid(nodes: number): VotingSets | null {
   });
 }
 
-/** The cyclic plane of Singer, "A theorem in finite projective geometry", 1938; null where N is not of the form. */
+/**
+ * Returns the cyclic plane of Singer, "A theorem in finite projective geometry", 1938. Null unless N = q² + q + 1 for a
+ * prime power q.
+ */
 function plane(nodes: number): VotingSets | null {
   const order = Math.round((Math.sqrt(4 * nodes - 3) - 1) / 2);
   if (order * order + order + 1 !== nodes) return null;
@@ -146,8 +152,8 @@ function primePower(order: number): { prime: number; exponent: number } | null {
 }
 
 /**
- * With α a primitive element of GF(q³): the i < q² + q + 1 for which the trace of α^i over GF(q) is 0 are a line, and a
- * set of which every residue is a difference exactly once.
+ * Returns Singer's line. Let α be a primitive element of GF(q³). The i < q² + q + 1 for which the trace of α^i over
+ * GF(q) is 0 form a line: a set whose differences contain every residue exactly once.
  */
 function singerSet(prime: number, exponent: number): number[] {
   const order = prime ** exponent;
@@ -162,10 +168,13 @@ function singerSet(prime: number, exponent: number): number[] {
   return range(order * order + order + 1).filter(isZero);
 }
 
-/** 1, α, α², … of a primitive element α of GF(p^n), as vectors over GF(p): the first polynomial whose root is one. */
+/**
+ * Returns the powers 1, α, α², … of a primitive element α of GF(p^n), as vectors over GF(p). Uses the first polynomial
+ * that has such a root.
+ */
 function powersOfPrimitive(prime: number, degree: number): readonly (readonly number[])[] {
   for (let code = 1; ; code++) {
-    // α^n = the polynomial with the digits of `code` for coefficients.
+    // α^n is the polynomial with the digits of `code` as its coefficients.
     const tail = range(degree).map((k) => Math.floor(code / prime ** k) % prime);
     const powers = powersOf(tail, prime);
     if (powers.length === prime ** degree - 1) return powers;
@@ -186,7 +195,10 @@ function powersOf(tail: readonly number[], prime: number): number[][] {
   return powers;
 }
 
-/** Who votes for a node, ascending, among nodes in ascending order. Sets are built once for each number of nodes. */
+/**
+ * Returns a function that maps a node to its voters, in ascending order. The sets are computed once per number of
+ * nodes.
+ */
 export function electorates(): (self: NodeId, peers: readonly NodeId[]) => NodeId[] {
   const known = new Map<number, VotingSets>();
   return (self, peers) => {
@@ -197,5 +209,5 @@ export function electorates(): (self: NodeId, peers: readonly NodeId[]) => NodeI
   };
 }
 
-/** K, for so many nodes. */
+/** Returns K for the given number of nodes. */
 export const voteCount = (nodes: number): number => votingSets(nodes)[0]?.length ?? 0;

@@ -1,12 +1,15 @@
 /**
- * Ricart–Agrawala with crashes and recoveries, as processes and `join()` run it, where a failure detector tells of suspicions.
+ * Ricart–Agrawala, extended to handle crashes and recoveries. Processes and `join()` run this variant, with suspicions
+ * from a failure detector.
  *
- * With `rejoins`, a node that starts says *hello* to all and asks for nothing before it has heard of all others how far
- * their clocks are, in answer to this very hello: what a node says to an earlier life of it may still arrive, and links keep that
- * before the answer. It may do without those that are suspected once it has heard of one that knows more than its journal,
- * in which each node keeps the time of its last request and of its last start. Then ME1 and ME3 hold and tokens grow, as long as nobody is
- * suspected who is alive and links are FIFO; and ME2 unless all have been down at once: then nobody enters before all are
- * back. A wrong suspicion, as in a partition, lets two in. 2(N − 1) messages per start.
+ * With `rejoins`, a node that starts sends *hello* to all nodes. It makes no request until all other nodes have replied
+ * to this hello with their clocks. Messages to an earlier incarnation of the node may still arrive, but FIFO links
+ * deliver them before the reply. Once a node that has itself joined has replied, the starting node does not need to
+ * wait for suspected nodes. Each node journals the times of its last request and its last start.
+ *
+ * With these rules, ME1 and ME3 hold and tokens increase, as long as no live node is suspected and links are FIFO. ME2
+ * holds unless all nodes have been down at once; in that case, no node enters until all are back. A wrong suspicion,
+ * for example in a partition, can let two nodes in. A start costs 2(N − 1) messages.
  */
 import { tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
@@ -16,41 +19,50 @@ import { flag, type OptionsOf, optionTable } from "../../options.ts";
 import { mutexProperties } from "../family/workload.ts";
 import { consider, orderedEntries, type RicartAgrawala, ricartAgrawala } from "./ricart-agrawala.ts";
 
+/** Vocabulary of Ricart–Agrawala with recovery. */
 export type RecoveringRicartAgrawala = {
   state: RicartAgrawala["state"] & {
-    /** Whose welcome it waits for, having started. Ascending. */
+    /** The nodes whose welcome this node is still waiting for, in ascending order. */
     unmet: NodeId[];
-    /** The time of its hello, which no earlier life has used; 0: it has said none. */
+    /** The time of this node's hello, which no earlier incarnation has used. 0 if the node has not sent a hello. */
     hello: number;
-    /** Whether somebody has welcomed it who knew how far clocks are, since it started. */
+    /** Whether a node that had itself joined has welcomed this node since it started. */
     isInformed: boolean;
-    /** Whether it asks as soon as it may. */
+    /** Whether the node will make a request once it has joined. */
     wishes: boolean;
   };
   message:
     | RicartAgrawala["message"]
-    /** I have started, and know nothing but my journal. */
+    /** Announces that the sender has started and knows only the content of its journal. */
     | { type: "hello"; time: number }
-    /** To the hello of that time, with the request that waits for a reply. `joined`: all that have entered so far did so with lower stamps. */
+    /**
+     * Replies to the hello with time `to`. `wanted`: the time of the sender's pending request. `joined`: whether the
+     * sender has joined, so that all entries so far had lower timestamps.
+     */
     | { type: "welcome"; to: number; time: number; wanted: number | null; joined: boolean };
   command: RicartAgrawala["command"];
   event: RicartAgrawala["event"];
-  /** With `rejoins`. */
+  /** Written only with `rejoins`. */
   record: { type: "asked"; time: number };
 };
 
 const recoveringOptions = optionTable("ricart-agrawala", {
-  rejoins: flag(false, "whether a node hears from all others before its first request, and journals its requests"),
+  rejoins: flag(
+    false,
+    "whether a node waits for a message from every other node before its first request, and journals its requests",
+  ),
 });
 
+/** Options of `recoveringRicartAgrawala()`. */
 export type RecoveringRicartAgrawalaOptions = OptionsOf<typeof recoveringOptions>;
 
 type State = RecoveringRicartAgrawala["state"];
 type Ctx = Context<RecoveringRicartAgrawala>;
 
-/** All that the book's node sends and says, this one may. */
+/** Casts the context for the textbook algorithm. Its messages and events are a subset of this protocol's. */
 const asBook = (ctx: Ctx): Context<RicartAgrawala> => ctx as unknown as Context<RicartAgrawala>;
 
+/** Creates Ricart–Agrawala with recovery. @throws UsageError if an option is unknown or out of range. */
 export function recoveringRicartAgrawala(
   given?: Partial<RecoveringRicartAgrawalaOptions>,
 ): Protocol<RecoveringRicartAgrawala> {
@@ -58,11 +70,11 @@ export function recoveringRicartAgrawala(
   const { init, receive, command, shapes, ...book } = ricartAgrawala();
 
   function enter(state: State, ctx: Ctx): void {
-    if (rejoins) ctx.compact([{ type: "asked", time: tick(state.clock) }]); // With which it asks in this step.
+    if (rejoins) ctx.compact([{ type: "asked", time: tick(state.clock) }]); // The time of the request made in this step.
     command.enter(state, { type: "enter" }, asBook(ctx));
   }
 
-  /** Somebody has been heard of, or is suspected. */
+  /** Makes the delayed request if the node has now joined. */
   function enterIfWished(state: State, ctx: Ctx): void {
     if (!state.wishes || !hasJoined(state)) return;
     state.wishes = false;
@@ -86,14 +98,16 @@ export function recoveringRicartAgrawala(
     },
     receive: {
       request(state, from, message, ctx) {
-        if (!state.unmet.includes(from)) receive.request(state, from, message, asBook(ctx)); // Otherwise its welcome says so again.
+        // The sender's welcome will repeat this request.
+        if (!state.unmet.includes(from)) receive.request(state, from, message, asBook(ctx));
       },
       reply(state, from, message, ctx) {
-        if (!state.unmet.includes(from)) receive.reply(state, from, message, asBook(ctx)); // Otherwise it is to an earlier life.
+        // A reply that arrives before the sender's welcome was meant for an earlier incarnation.
+        if (!state.unmet.includes(from)) receive.reply(state, from, message, asBook(ctx));
       },
       hello(state, from, { time }, ctx) {
         state.clock = tick(state.clock, time);
-        exclude(state.unmet, from); // What else it could have told it has forgotten.
+        exclude(state.unmet, from); // The sender has restarted, so it has no more than its journal.
         exclude(state.suspected, from);
         exclude(state.deferred, from);
         const { section } = state;
@@ -102,10 +116,11 @@ export function recoveringRicartAgrawala(
         enterIfWished(state, ctx);
       },
       welcome(state, from, { to, time, wanted, joined }, ctx) {
-        if (to !== state.hello) return; // It is to an earlier life, and so may be what comes next.
+        if (to !== state.hello) return; // The welcome was meant for an earlier incarnation.
         state.clock = tick(state.clock, time);
         state.isInformed ||= joined;
-        // Its own hello has come meanwhile: so has the request, by itself, and one reply is enough.
+        // If the sender's own hello has arrived in the meantime, so has the request itself, and a single reply is
+        // enough.
         if (state.unmet.includes(from) && wanted !== null) consider(from, wanted, state, asBook(ctx));
         exclude(state.unmet, from);
         enterIfWished(state, ctx);
@@ -115,7 +130,7 @@ export function recoveringRicartAgrawala(
       exit: (state, exit, ctx) => command.exit(state, exit, asBook(ctx)),
       restore: (state, restoration, ctx) => command.restore(state, restoration, asBook(ctx)),
       enter(state, _command, ctx) {
-        if (state.section.is !== "released") return; // It asks already, or is inside.
+        if (state.section.is !== "released") return; // The node is already waiting or inside.
         if (hasJoined(state)) enter(state, ctx);
         else state.wishes = true;
       },
@@ -124,7 +139,7 @@ export function recoveringRicartAgrawala(
         enterIfWished(state, ctx);
       },
     },
-    // Otherwise it keeps no journal, and needs none.
+    // Without `rejoins`, the node does not need a journal.
     replay: (rejoins ? { asked } : {}) as { asked: typeof asked },
     shapes: {
       message: {
@@ -142,6 +157,6 @@ export function recoveringRicartAgrawala(
   };
 }
 
-/** The journals of all together know of every entry; so does a node that has joined. */
+/** Whether all entries are known, either from all nodes' journals or from a node that has joined. */
 const hasJoined = ({ unmet, isInformed, suspected }: State): boolean =>
   unmet.length === 0 || (isInformed && unmet.every((node) => suspected.includes(node)));

@@ -22,7 +22,7 @@ import { roucairolCarvalho } from "./roucairol-carvalho.ts";
 
 type Used = MutexWithWorkload<RicartAgrawala>;
 
-/** The workloads' events of this type, in the order of time, each with its place among the entries. */
+/** Returns the workloads' events of this type, ordered by time, each with its index in the trace. */
 const eventsOf = (entries: readonly TraceEntry<Used>[], type: "needed" | "entered") =>
   entries.flatMap((entry, index) =>
     entry.kind === "event" && entry.event.body.type === type
@@ -30,7 +30,10 @@ const eventsOf = (entries: readonly TraceEntry<Used>[], type: "needed" | "entere
       : [],
   );
 
-/** ME3 in the book's words, from the messages of the trace alone: pairs of requests that were granted out of order. */
+/**
+ * Checks ME3 as in the book, from the messages of the trace alone. Returns pairs of requests that were granted out of
+ * order.
+ */
 function outOfOrder(entries: readonly TraceEntry<Used>[]): [VectorClock, VectorClock][] {
   const clocks = vectorClocks(entries);
   const counts = new Map<NodeId, number>();
@@ -51,7 +54,7 @@ function outOfOrder(entries: readonly TraceEntry<Used>[]): [VectorClock, VectorC
 describe("ricart-agrawala: the worked example of the catalogue", () => {
   it("p3 asks at C3 = 7, p2 concurrently at C2 = 5, p1 answers both: p2 enters, then p3", async () => {
     const { sim, story, moments } = stage(ricartAgrawala(), [1, 2, 3]);
-    // What has happened before has brought the clocks here.
+    // Earlier events have advanced the clocks.
     sim.world.state(2).mutex.clock = 4;
     sim.world.state(3).mutex.clock = 6;
     sim.command(3, use(1));
@@ -75,7 +78,7 @@ describe("ricart-agrawala: the worked example of the catalogue", () => {
 });
 
 describe("ricart-agrawala: what it costs", () => {
-  eachSize(1, 64, "N = %i: 2(N − 1) messages an entry", (nodes) => {
+  eachSize(1, 64, "N = %i: 2(N − 1) messages per entry", (nodes) => {
     const { sim } = stage(ricartAgrawala(), range(1, nodes));
     sim.command(1, use(1));
     sim.run();
@@ -83,7 +86,7 @@ describe("ricart-agrawala: what it costs", () => {
     expect(sim.messages.total).toBe(ricartAgrawala().costs[0]?.messages(nodes));
   });
 
-  it.each([2, 3, 5, 8, 16])("N = %i: the same when everybody wants in at once, twice", (nodes) => {
+  it.each([2, 3, 5, 8, 16])("N = %i: the same when all nodes want to enter at once, twice", (nodes) => {
     const { sim } = stage(ricartAgrawala(), range(1, nodes));
     for (const node of range(1, nodes)) sim.command(node, use(2));
     sim.run();
@@ -102,7 +105,7 @@ describe("ricart-agrawala: what it costs", () => {
 });
 
 describe("ricart-agrawala: what it guarantees", () => {
-  it("ME1, ME2, ME3: any workloads, any delays: one at a time, everybody, in the order of happened-before", () => {
+  it("ME1, ME2, ME3: any workloads, any delays: one at a time, all are served, in the order of happened-before", () => {
     const staged = ({ seed }: { seed: number }) =>
       stage(ricartAgrawala(), range(0, 4), { delayMs: [1, 50], seed, stayMs: 1 + (seed % 40) });
     expectEverybodyServed(5, staged, {
@@ -115,7 +118,7 @@ describe("ricart-agrawala: what it guarantees", () => {
     });
   });
 
-  it("a message of no use changes nothing: a repeated reply, a command out of turn", () => {
+  it("ignores a repeated reply, and a command out of turn", () => {
     const { sim } = stage(ricartAgrawala(), [0, 1]);
     sim.command(0, use(1));
     sim.run(25);
@@ -130,23 +133,23 @@ describe("ricart-agrawala: what it guarantees", () => {
 
   it.each<[MutexWithWorkloadOptions<object>, string]>([
     [{ usr: {} } as never, 'expected the options of ricart-agrawala to be for workload or mutex, got "usr"'],
-  ])("refuses the options %j", (options, sentence) => {
+  ])("rejects the options %j", (options, sentence) => {
     expect(() => mutexWithWorkload(ricartAgrawala, options)).toThrow(sentence);
   });
 });
 
-/** Every run in which each node enters up to `entries` times. */
+/** Explores every run. Each node enters up to `entries` times. */
 const exploring = (nodes: number, entries: number, more: Partial<ExploreOptions<Used>> = {}) =>
   exploreUses(ricartAgrawala(), nodes, entries, more);
 
-/** A counterexample in words, a move each. */
+/** Formats a counterexample, one move per line. */
 const deeds = (path: Exploration<Used>["path"]): string[] =>
   path.map(({ move }) => {
     const said = move.kind === "receive" || move.kind === "lose" ? ` ${move.message.body.type} from ${move.from}` : "";
     return `${move.node} ${move.kind}${said}`;
   });
 
-/** What each node does at the end of a counterexample; null for a node that is down. */
+/** Returns the section of each node at the end of a counterexample, or null for a stopped node. */
 const sections = (path: Exploration<Used>["path"]) => path.at(-1)?.states.map((state) => state?.mutex.section ?? null);
 
 describe("ricart-agrawala: every run", () => {
@@ -161,14 +164,14 @@ describe("ricart-agrawala: every run", () => {
     },
   );
 
-  it("with one crash ME2 is violated: the end shows who waits for whom", () => {
+  it("ME2 is violated by one crash: the end of the run shows which nodes wait for each other", () => {
     const { verdict, property, path } = exploring(3, 1, { crashes: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "ME2 liveness"]);
     expect(deeds(path)).toEqual(["0 command", "1 receive request from 0", "0 receive reply from 1", "2 crash"]);
     expect(sections(path)).toEqual([{ is: "wanted", time: 1, awaited: [2] }, { is: "released" }, null]);
   });
 
-  it("and whoever waits for it starves: nothing is bound to happen any more", () => {
+  it("nodes that wait for the crashed one starve: no further step is enabled", () => {
     const property = "ME2 no starvation";
     const found = explore(systemFor({ protocol: "ricart-agrawala", nodes: [0, 1], crashes: 1, property }));
     expect([found.verdict, found.property?.name, found.loop]).toEqual(["violated", property, 2]);
@@ -177,13 +180,13 @@ describe("ricart-agrawala: every run", () => {
     expect(sections(path)).toEqual([{ is: "wanted", time: 1, awaited: [1] }, null]);
   });
 
-  it("with one lost message ME2 is violated", () => {
+  it("ME2 is violated by one lost message", () => {
     const { path } = exploring(2, 1, { ...about(ricartAgrawala(), "ME2 liveness"), losses: 1 });
     expect(deeds(path)).toEqual(["0 command", "1 lose request from 0"]);
     expect(sections(path)).toEqual([{ is: "wanted", time: 1, awaited: [1] }, { is: "released" }]);
   });
 
-  it("a reply that arrives twice counts for the next request: ME3 is violated", () => {
+  it("a duplicate reply counts for the next request: ME3 is violated", () => {
     const { property } = exploring(2, 2, {
       ...about(ricartAgrawala(), "ME3 ordering"),
       duplications: 1,
@@ -192,7 +195,7 @@ describe("ricart-agrawala: every run", () => {
     expect(property?.name).toBe("ME3 ordering");
   });
 
-  it("a node that crashes and comes back has forgotten that it replied: ME1 is violated, two are inside", () => {
+  it("a node that crashes and recovers has forgotten its reply: ME1 is violated, two nodes are inside", () => {
     const { path } = exploring(3, 1, { ...about(ricartAgrawala(), "ME1 safety"), crashes: 1, recoveries: 1 });
     expect(deeds(path)).toEqual([
       "1 command",
@@ -211,7 +214,7 @@ describe("ricart-agrawala: every run", () => {
     expect(sections(path)).toEqual([{ is: "held", time: 1 }, { is: "held", time: 1 }, { is: "released" }]);
   });
 
-  it("and it has forgotten its clock: ME3 is violated, its request is stamped below one that happened before", () => {
+  it("it has forgotten its clock as well: ME3 is violated, its timestamp is below one that happened before", () => {
     const { path } = exploring(3, 1, { ...about(ricartAgrawala(), "ME3 ordering"), crashes: 1, recoveries: 1 });
     expect(deeds(path)).toEqual([
       "1 command",
@@ -230,7 +233,7 @@ describe("ricart-agrawala: every run", () => {
     ]);
   });
 
-  it("tokens do not grow if a node forgets its clock: whoever came back enters with a lower one", () => {
+  it("tokens do not grow if a node forgets its clock: the recovered node enters with a lower one", () => {
     const { verdict, property } = exploring(3, 1, {
       ...about(ricartAgrawala(), "tokens grow"),
       crashes: 1,
@@ -241,7 +244,7 @@ describe("ricart-agrawala: every run", () => {
 });
 
 describe("roucairol-carvalho", () => {
-  it.each([2, 5, 16])("N = %i: who enters again and again asks once", (nodes) => {
+  it.each([2, 5, 16])("N = %i: a node that enters repeatedly asks once", (nodes) => {
     const { sim, moments } = stage(roucairolCarvalho(), range(1, nodes));
     sim.command(1, use(10));
     sim.run();
@@ -249,7 +252,7 @@ describe("roucairol-carvalho", () => {
     expect(sim.messages.byType).toEqual({ request: nodes - 1, reply: nodes - 1 });
   });
 
-  it("explored: ME1 and ME2 hold for 3 nodes, of which one enters twice, and the tokens grow", () => {
+  it("explored: ME1 and ME2 hold for 3 nodes if one enters twice, and the tokens grow", () => {
     expect(exploreUses(roucairolCarvalho(), 3, [2, 1, 1])).toMatchObject({ verdict: "holds" });
   });
 
@@ -260,7 +263,7 @@ describe("roucairol-carvalho", () => {
     expect(sections?.filter((section) => section === "held")).toHaveLength(2);
   });
 
-  it("explored: ME3 is given up: who keeps permissions enters before an earlier request", () => {
+  it("explored: ME3 does not hold: a node that keeps permissions enters before an earlier request", () => {
     const withOrder = { ...roucairolCarvalho(), properties: ricartAgrawala().properties as never };
     const { verdict, property } = exploreUses(withOrder, 3, [2, 1, 1]);
     expect([verdict, property?.name]).toEqual(["violated", "ME3 ordering"]);

@@ -1,9 +1,9 @@
 /**
- * Ricart–Agrawala in which a reply counts until its sender asks itself.
- * Roucairol & Carvalho, "On mutual exclusion in computer networks", CACM 1983.
+ * Ricart–Agrawala with lasting permissions: a reply remains valid until its sender makes a request itself. Roucairol &
+ * Carvalho, "On mutual exclusion in computer networks", CACM 1983.
  *
- * Assumes, ME1 and ME2 as Ricart–Agrawala; no ME3: a node that keeps permissions enters before an earlier request.
- * 0 … 2(N − 1) messages per entry.
+ * Assumptions, ME1 and ME2 as in Ricart–Agrawala. No ME3: a node that keeps permissions can enter before an earlier
+ * request. 0 … 2(N − 1) messages per entry.
  */
 import { tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
@@ -13,9 +13,10 @@ import { flag, type OptionsOf, optionTable } from "../../options.ts";
 import { mutexProperties } from "../family/workload.ts";
 import { mustWait, type RicartAgrawala } from "./ricart-agrawala.ts";
 
+/** Vocabulary of Roucairol–Carvalho. */
 export type RoucairolCarvalho = {
   state: Omit<RicartAgrawala["state"], "suspected"> & {
-    /** Whose replies still count for the next request. Ascending. */
+    /** The nodes whose replies are still valid for the next request, in ascending order. */
     permitted: NodeId[];
   };
   message: RicartAgrawala["message"];
@@ -26,15 +27,17 @@ export type RoucairolCarvalho = {
 const roucairolCarvalhoOptions = optionTable("ricart-agrawala", {
   asksAgain: flag(
     true,
-    "whether a node that gives its permission back while it waits asks for it again; without this rule, which is easily overlooked, two nodes can be inside",
+    "whether a waiting node that gives up a permission requests it again; without this easily overlooked rule, two nodes can be inside",
   ),
 });
 
+/** Options of `roucairolCarvalho()`. */
 export type RoucairolCarvalhoOptions = OptionsOf<typeof roucairolCarvalhoOptions>;
 
 type State = RoucairolCarvalho["state"];
 type Ctx = Context<RoucairolCarvalho>;
 
+/** Creates the Roucairol–Carvalho variant. @throws UsageError if an option is unknown or out of range. */
 export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Protocol<RoucairolCarvalho> {
   const { asksAgain } = roucairolCarvalhoOptions.settle(given);
   return {
@@ -48,12 +51,12 @@ export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Pr
         ctx.send(from, { type: "reply", time: state.clock });
         exclude(state.permitted, from);
         if (!asksAgain || section.is !== "wanted" || section.awaited.includes(from)) return;
-        include(section.awaited, from); // Its permission counted so far, and does not any more.
+        include(section.awaited, from); // The sender's permission was valid until now.
         ctx.send(from, { type: "request", time: section.time });
       },
       reply(state, from, { time }, ctx) {
         state.clock = tick(state.clock, time);
-        if (state.section.is !== "wanted") return; // Links that deliver once leave nobody to reply now.
+        if (state.section.is !== "wanted") return; // On links that deliver only once, no reply can arrive now.
         exclude(state.section.awaited, from);
         include(state.permitted, from);
         enterUnlessWaiting(state, ctx);
@@ -61,7 +64,7 @@ export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Pr
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section.is !== "released") return; // It asks already, or is inside.
+        if (state.section.is !== "released") return; // The node is already waiting or inside.
         state.clock = tick(state.clock);
         const awaited = ctx.peers.filter((peer) => !state.permitted.includes(peer));
         state.section = { is: "wanted", time: state.clock, awaited };
@@ -69,7 +72,7 @@ export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Pr
         enterUnlessWaiting(state, ctx);
       },
       exit(state, _command, ctx) {
-        if (state.section.is !== "held") return; // It is not inside.
+        if (state.section.is !== "held") return; // The node is not inside.
         state.clock = tick(state.clock);
         state.section = { is: "released" };
         for (const waiting of state.deferred) ctx.send(waiting, { type: "reply", time: state.clock });
@@ -83,17 +86,18 @@ export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Pr
       command: { enter: {}, exit: {} },
     },
     source: "Roucairol & Carvalho, CACM 1983",
-    assumes: ["no crashes", "reliable links, each message once", "whoever is inside leaves"],
+    assumes: ["no crashes", "reliable links, each message once", "no node stays inside forever"],
     properties: mutexProperties<RoucairolCarvalho>(({ section }) => section.is),
-    costs: [{ when: "one entry and exit, nobody's permission kept", messages: (nodes) => 2 * (nodes - 1) }],
+    costs: [{ when: "one entry and exit without cached permissions", messages: (nodes) => 2 * (nodes - 1) }],
     view: ({ section }) => ({ role: section.is }),
   };
 }
 
 /**
- * The token is Lamport's clock, as entries are not in the order of requests. It grows while nobody crashes: a node that
- * enters after p has left holds a reply that p sent when it left or later, since a reply of before would have made p ask
- * once more and wait in turn; and that reply carries p's clock.
+ * Enters once all permissions have been received. The token is Lamport's clock, because entries do not follow the order
+ * of requests. As long as no node crashes, the token increases: a node that enters after p has left holds a reply that
+ * p sent when it left or later. (If p had replied earlier, it would have had to ask again and wait.) That reply carries
+ * p's clock.
  */
 function enterUnlessWaiting(state: State, ctx: Ctx): void {
   const { section } = state;

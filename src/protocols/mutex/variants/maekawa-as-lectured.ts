@@ -1,7 +1,7 @@
 /**
- * Maekawa's algorithm as a lecture has it: a node asks the others of its voting set only and needs K − 1 votes, and while
- * it waits it votes for the node with the lower stamp, without counting its own vote. Two nodes can be inside: kept because
- * the checker refutes it. The right form is `../maekawa.ts`.
+ * Maekawa's algorithm as presented in a lecture: a node asks only the other members of its voting set and needs K − 1
+ * votes. While it waits, it votes for a node with a lower timestamp, but its own vote does not count for itself. Two
+ * nodes can be inside. The variant is kept because the checker refutes it. The correct form is in `../maekawa.ts`.
  */
 import { precedes, type Stamp, tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
@@ -17,7 +17,7 @@ export type MaekawaAsLectured = {
     section: Section;
     /** T of the node's last request. */
     time: number;
-    /** Vi − {pi}. Ascending. */
+    /** Vi − {pi}, in ascending order. */
     voters: NodeId[];
     votes: NodeId[];
     voted: boolean;
@@ -31,11 +31,15 @@ export type MaekawaAsLectured = {
 type State = MaekawaAsLectured["state"];
 type Ctx = Context<MaekawaAsLectured>;
 
+/**
+ * Creates Maekawa's algorithm as presented in a lecture.
+ * @throws UsageError if any option is given, because there are none.
+ */
 export function maekawaAsLectured(given?: Record<never, never>): Protocol<MaekawaAsLectured> {
   requireNoOptions("maekawa", given);
   const votersOf = electorates();
 
-  /** state = TAKEN, or voted, or state = WANTED and (T, pi) < (Tj, pj). */
+  /** Whether state = TAKEN, or voted, or state = WANTED and (T, pi) < (Tj, pj). */
   const mustWait = ({ section, voted, time }: State, request: Stamp, self: NodeId): boolean =>
     section === "held" || voted || (section === "wanted" && precedes({ time, node: self }, request));
 
@@ -81,14 +85,14 @@ export function maekawaAsLectured(given?: Record<never, never>): Protocol<Maekaw
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // The node is already waiting or inside.
         state.clock = tick(state.clock);
         Object.assign(state, { section: "wanted", time: state.clock, votes: [] });
         for (const voter of state.voters) ctx.send(voter, { type: "request", time: state.time });
-        enterIfElected(state, ctx); // Alone, it has nobody to wait for.
+        enterIfElected(state, ctx); // A lone node has no votes to wait for.
       },
       exit(state, _command, ctx) {
-        if (state.section !== "held") return; // It is not inside.
+        if (state.section !== "held") return; // The node is not inside.
         state.clock = tick(state.clock);
         state.section = "released";
         ctx.emit({ type: "exited" });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { superPeerDht } from "../super-peer-dht/super-peer-dht.ts";
 import { manyLeaders } from "./many-leaders.ts";
 
-it("names no leader, and says in the role whom a node uses", () => {
+it("names no leader, and shows in the role which super-peer a node uses", () => {
   const { view, init } = manyLeaders(superPeerDht)({
     identifierBits: 3,
     reservedBits: 1,

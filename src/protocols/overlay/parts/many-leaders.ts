@@ -1,6 +1,7 @@
 /**
- * Super-peers on real processes. A cluster is ready once its members name one leader, which these never do: there each
- * node says in its role which super-peer it uses, and names no leader.
+ * Support for super-peers in real processes. A cluster counts as ready once its members agree on a leader, but
+ * super-peers have no single leader. So a node's view does not name a leader, and its role shows which super-peer the
+ * node uses.
  */
 import type { NodeId, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { type PositionRule, present } from "../../presentation.ts";
@@ -9,8 +10,9 @@ import { identifierRing } from "../super-peer-dht/vocabulary.ts";
 import { tokenOptions } from "../super-peer-tokens/super-peer-tokens.ts";
 import { space, type State as TokensState } from "../super-peer-tokens/vocabulary.ts";
 
-// Where the nodes of an overlay are: on the circle of identifiers, and in space. They are there while they are down, too.
+// Positions of overlay nodes on the identifier circle or in space. Stopped nodes also have positions.
 
+/** Returns a node's position on the identifier circle. */
 export const onIdentifierCircle: PositionRule = (state, node, given) => {
   const options = dhtOptions.settle(given ?? undefined);
   const ring = identifierRing(options);
@@ -19,6 +21,7 @@ export const onIdentifierCircle: PositionRule = (state, node, given) => {
   return present({ at, region: ring.reservedKey(node) / keys, follows: superPeerOf(state) });
 };
 
+/** Returns a node's position in the space of the tokens. */
 export const inSpace: PositionRule = (state, node, given) => {
   const [x = 0, y = 0] = space(tokenOptions.settle(given ?? undefined)).pointOf(node);
   const token = (state as TokensState | null)?.token ?? null;
@@ -28,6 +31,7 @@ export const inSpace: PositionRule = (state, node, given) => {
 const superPeerOf = (state: unknown): NodeId | null =>
   (state as Pick<TokensState, "superPeer"> | null)?.superPeer ?? null;
 
+/** Moves each node's leader from its view to its role, because tools expect a single leader for all nodes. */
 export function manyLeaders<V extends Vocabulary, O>(make: (options?: O) => Protocol<V>): (options?: O) => Protocol<V> {
   return (options) => {
     const protocol = make(options);

@@ -1,4 +1,7 @@
-/** Who is responsible for a place: the node asks one after the other, each nearer than the last. Stoica et al. 2003, §IV. */
+/**
+ * Lookups of the node that is responsible for a place on the circle. A node asks one node after another, each closer to
+ * the place than the previous one. Stoica et al. 2003, §IV.
+ */
 import type { NodeId } from "../../../core/protocol.ts";
 import {
   type Ctx,
@@ -10,41 +13,48 @@ import {
   type Task,
 } from "./vocabulary.ts";
 
-/** What one node can say of a place: who owns it, or who knows more. */
+/** A node's answer about a place: the place's owner, or a closer node. */
 interface Way {
   node: NodeId | null;
   isOwner: boolean;
 }
 
 interface Lookups {
-  /** What this node itself can say. */
+  /** Returns this node's own answer. */
   way(state: State, self: NodeId, place: number, avoid: readonly NodeId[]): Way;
-  /** Takes up a task, or lets it wait for its turn. One that waits for the same already is enough. */
+  /** Starts a task, or queues it unless the same task is already waiting. */
   take(state: State, task: Task, ctx: Ctx): void;
-  /** An answer to the question that is open. */
+  /** Handles an answer. Ignores it unless it belongs to the current request. */
   follow(state: State, from: NodeId, place: number, way: Way, ctx: Ctx): void;
-  /** Who was asked does not answer. */
+  /**
+   * Continues the lookup without the node that was asked last, because that node has not answered or did not name a
+   * closer node.
+   */
   evade(state: State, ctx: Ctx): void;
 }
 
 interface Surroundings {
   readonly ring: IdentifierRing;
   readonly answerMs: number;
-  /** The nodes to ask for a way in. */
+  /** Returns the node to contact for joining. */
   contact(state: State): NodeId | null;
   succeed(state: State, task: Task, owner: NodeId, hops: number, ctx: Ctx): void;
 }
 
-/** So many lookups from outside wait at most; what is more is refused by not being found. */
+/** The maximum number of waiting lookups. Any others are dropped. */
 const MAX_WAITING = 64;
 
-/** Whether the node knows itself to be responsible. While its predecessor is unknown it does not, unless it is alone. */
+/**
+ * Whether the node knows that it is responsible. If its predecessor is unknown, the node cannot know, unless it is
+ * alone.
+ */
 export function owns(ring: IdentifierRing, state: State, self: NodeId, place: number): boolean {
   if (state.membership !== "member") return false;
   if (state.predecessor === null) return state.successors[0] === self;
   return ring.isWithin(place, ring.placeOf(state.predecessor), ring.placeOf(self));
 }
 
+/** Creates the handlers for lookups. */
 export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Lookups {
   const { placeOf, distance, isWithin } = ring;
 
@@ -56,7 +66,7 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
     return { node: closestBefore(state, self, place, avoid) ?? next, isOwner: false };
   }
 
-  /** `closest_preceding_node`: of all nodes that it knows, the one that lies farthest on the way. */
+  /** `closest_preceding_node`: returns the known node that is farthest along the way to the place. */
   function closestBefore(state: State, self: NodeId, place: number, avoid: readonly NodeId[]): NodeId | null {
     const whole = distance(placeOf(self), place);
     let closest: NodeId | null = null;
@@ -87,7 +97,7 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
     }
   }
 
-  /** From what the node knows itself. */
+  /** Starts a lookup from the node's own knowledge. */
   function begin(state: State, lookup: Lookup, ctx: Ctx): void {
     const first = firstWay(state, lookup, ctx);
     if (first.node === null) return giveUp(state, ctx);
@@ -99,7 +109,7 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
   function firstWay(state: State, { purpose, place, avoid }: Lookup, ctx: Ctx): Way {
     if (purpose === "join") return { node: contact(state), isOwner: false };
     const own = way(state, ctx.self, place, avoid);
-    // The node that was responsible a round ago most likely still is: it is asked first.
+    // The node that was responsible a round ago is most likely still responsible, so it is asked first.
     const { superPeer } = state;
     const isCached = purpose === "superPeer" && superPeer !== null && superPeer !== ctx.self;
     return own.isOwner || !isCached || avoid.includes(superPeer) ? own : { node: superPeer, isOwner: false };
@@ -114,14 +124,15 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
 
   function follow(state: State, from: NodeId, place: number, { node, isOwner }: Way, ctx: Ctx): void {
     const { lookup } = state;
-    if (lookup === null || lookup.current !== from || lookup.place !== place) return; // Late: the lookup has gone on.
+    // The answer is late: the lookup has moved past this node.
+    if (lookup === null || lookup.current !== from || lookup.place !== place) return;
     lookup.hops += 1;
     if (node === null) return evade(state, ctx);
     if (isOwner) {
       end(state, lookup, node, ctx);
       return pursue(state, ctx);
     }
-    // Each step must lead nearer, so that a lookup ends in whatever state the ring is.
+    // Each step must lead closer to the place, so that a lookup ends in any state of the ring.
     if (distance(placeOf(node), place) >= distance(placeOf(from), place)) return evade(state, ctx);
     lookup.trail.push(from);
     if (node !== ctx.self) return ask(state, lookup, node, ctx);
@@ -159,25 +170,31 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
 // Joining, stabilizing and leaving: Stoica et al. 2003, §IV, with the repairs of Zave 2017 (§V: query before adopting).
 
 interface Upkeep {
-  /** What a member tells who takes it for its successor, who may then be its predecessor. */
+  /**
+   * Handles a message from a node that considers this member its successor. That node may be this member's predecessor.
+   */
   hear(state: State, from: NodeId, ctx: Ctx): void;
-  /** The successor, or one that claims to lie before it, has answered. */
+  /** Handles an answer from the successor, or from a node that claims to come before it. */
   adopt(state: State, from: NodeId, predecessor: NodeId | null, beyond: readonly NodeId[], ctx: Ctx): void;
-  /** One round. False if the node knows nobody any more. */
+  /** Performs one round. Returns false if this node no longer knows any other node. */
   stabilize(state: State, ctx: Ctx): boolean;
   leave(state: State, ctx: Ctx): void;
   release(state: State, from: NodeId, predecessor: NodeId | null, beyond: readonly NodeId[], ctx: Ctx): void;
 }
 
-/** A neighbour that is silent for so many rounds is suspected. */
+/** The number of rounds that a neighbor may be silent before this node suspects it. */
 const MAX_MISSES = 2;
 
+/** Creates the functions that maintain a member's successors and fingers. */
 export function upkeep(ring: IdentifierRing, successorCount: number): Upkeep {
   const { placeOf, distance } = ring;
   const isBetween = (node: NodeId, after: NodeId, before: NodeId): boolean =>
     distance(placeOf(after), placeOf(node)) < distance(placeOf(after), placeOf(before));
 
-  /** Each once, and no farther than to oneself: what a list names beyond that may have crashed long ago. */
+  /**
+   * Sets the successors, without duplicates and without any node beyond this node itself, because the later nodes in a
+   * list may have crashed long ago.
+   */
   function setSuccessors(state: State, nodes: readonly NodeId[], self: NodeId): void {
     const round = nodes.indexOf(self);
     const others = round < 0 ? nodes : nodes.slice(0, round);
@@ -189,15 +206,16 @@ export function upkeep(ring: IdentifierRing, successorCount: number): Upkeep {
     ctx.send(from, { type: "neighbours", predecessor, successors: successors.slice(0, MAX_SUCCESSORS) });
     if (predecessor === null || isBetween(from, predecessor, ctx.self)) state.predecessor = from;
     if (state.predecessor === from) state.silence = 0;
-    if (successors[0] === ctx.self) state.successors = [from]; // It was alone.
+    if (successors[0] === ctx.self) state.successors = [from]; // This node was alone.
   }
 
   function adopt(state: State, from: NodeId, predecessor: NodeId | null, beyond: readonly NodeId[], ctx: Ctx): void {
     const next = state.successors[0] as NodeId;
-    if (from !== next && !isBetween(from, ctx.self, next)) return; // Late: somebody nearer is known.
+    if (from !== next && !isBetween(from, ctx.self, next)) return; // Late: a closer node is already known.
     setSuccessors(state, [from, ...beyond], ctx.self);
     state.unanswered = 0;
-    // Who lies between is adopted only once it answers: `from` may not have noticed yet that it has crashed.
+    // A node in between is adopted only once it answers, because `from` may not have noticed yet that the node has
+    // crashed.
     if (predecessor !== null && predecessor !== ctx.self && isBetween(predecessor, ctx.self, from))
       ctx.send(predecessor, { type: "stabilize" });
   }
@@ -213,7 +231,9 @@ export function upkeep(ring: IdentifierRing, successorCount: number): Upkeep {
     return true;
   }
 
-  /** It is asked before it is suspected: its rounds may be longer than ours. */
+  /**
+   * Asks the predecessor for a sign of life before suspecting it, because its rounds may be longer than this node's.
+   */
   function checkPredecessor(state: State, ctx: Ctx): void {
     if (state.predecessor === null || ++state.silence <= MAX_MISSES) return;
     if (state.silence === MAX_MISSES + 1) return ctx.send(state.predecessor, { type: "check" });
@@ -248,7 +268,7 @@ export function upkeep(ring: IdentifierRing, successorCount: number): Upkeep {
       state.predecessor = predecessor === ctx.self ? null : predecessor;
       state.silence = 0;
     }
-    if (state.successors.length === 0) state.successors = [ctx.self]; // The last two were neighbours on both sides.
+    if (state.successors.length === 0) state.successors = [ctx.self]; // The ring consisted of only these two nodes.
   }
 
   return { hear, adopt, stabilize, leave, release };

@@ -13,7 +13,7 @@ import { convergedRing, identifierRing } from "./vocabulary.ts";
 
 const mean = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
 
-/** m = 8, k = 2: regions of 64 identifiers. By node id. */
+/** m = 8, k = 2: regions of 64 identifiers, listed by node id. */
 const SIX = { identifierBits: 8, reservedBits: 2, identifiers: [20, 45, 70, 130, 200, 230] };
 
 interface Setting {
@@ -37,7 +37,7 @@ function stage({ nodes, options = {}, delayMs = 10, seed = 1, story, found }: Se
   });
 }
 
-/** A ring that has long been there, at rest. */
+/** Creates a ring that has been running idly for a long time. */
 function ringOf(nodes: readonly NodeId[], setting: Omit<Setting, "nodes"> = {}): Simulation<SuperPeerDht> {
   const sim = stage({ ...setting, nodes, options: { members: nodes, ...setting.options } });
   for (const node of nodes) sim.wake(node);
@@ -64,7 +64,7 @@ describe("super-peer-dht: the worked example", () => {
     await expect(told(story)).toMatchFileSnapshot("../stories/super-peer-dht-region.txt");
   });
 
-  it("80 comes between the beginning of its region and 100: it takes over from it", async () => {
+  it("node 80 joins between the beginning of its region and node 100, and takes over from 100", async () => {
     const story: string[] = [];
     const options = { identifierBits: 8, reservedBits: 2, identifiers: [20, 100, 120, 80], members: [0, 1, 2] };
     const sim = stage({ nodes: range(0, 3), options, story });
@@ -90,22 +90,23 @@ describe("super-peer-dht: what it costs", () => {
     expect(stabilize + neighbours).toBe(superPeerDht().costs[0]?.messages(nodes));
   });
 
-  it("and 2 of each node whose super-peer is another, beside the lookups of fingers", () => {
+  it("a round takes 2 more messages for each node that is not its own super-peer, in addition to finger lookups", () => {
     const sim = ringOf(range(0, 5), { options: SIX });
-    // The first finger to be refreshed does not reach beyond the successor, so the next ones that do are looked up.
+    // The first refreshed finger does not reach beyond the successor. The next ones do, so they are looked up.
     for (const node of [1, 5]) sim.command(node, { type: "call" });
     const questions = sim.messages.byType.ask;
     sim.run(400);
     expect(questions).toBe(2);
   });
 
-  // ½·log2 N hops in the mean: Stoica et al. 2003, §V.C. The owner itself is not asked, its predecessor is.
+  // A lookup takes ½·log2 N hops on average (Stoica et al. 2003, §V.C). The request goes to the owner's predecessor
+  // rather than to the owner.
   it.each([
     [64, 3],
     [256, 4],
     [1_024, 5],
     [4_096, 6],
-  ])("N = %i: a lookup takes ½·log2 N = %i hops in the mean, within 8 %%", (nodes, expected) => {
+  ])("N = %i: a lookup takes ½·log2 N = %i hops on average, within 8 %%", (nodes, expected) => {
     const chance = random(1);
     const found: { hops: number; key: number; owner: NodeId }[] = [];
     const options = { identifierBits: 24, successors: 1 };
@@ -122,7 +123,10 @@ describe("super-peer-dht: what it costs", () => {
 });
 
 describe("super-peer-dht: how many super-peers there are", () => {
-  /** So many rings of N nodes each, with m and k bits: how many own a reserved identifier, and how many have one. */
+  /**
+   * For this number of rings of N nodes, with m and k bits, counts the nodes that own a reserved identifier, and the
+   * nodes whose own identifier is reserved.
+   */
   function counted(nodes: number, identifierBits: number, reservedBits: number) {
     const ring = identifierRing({ identifierBits, reservedBits, identifiers: [] });
     const keys = ring.reservedKeys();
@@ -152,7 +156,7 @@ describe("super-peer-dht: how many super-peers there are", () => {
     expect(Math.abs(counted(nodes, m, k).named / (2 ** (k - m) * nodes) - 1)).toBeLessThan(0.05);
   });
 
-  it("the two are the same where every identifier has its node: 2^k", () => {
+  it("both numbers are 2^k if every identifier has its node", () => {
     const nodes = range(0, 63);
     const options = { identifierBits: 6, reservedBits: 3, identifiers: nodes };
     const ring = identifierRing(options);
@@ -163,8 +167,8 @@ describe("super-peer-dht: how many super-peers there are", () => {
   });
 });
 
-describe("super-peer-dht: what it promises", () => {
-  it.each([1, 2, 3, 8, 24])("%i nodes that start at once become one ring", (nodes) => {
+describe("super-peer-dht: guarantees", () => {
+  it.each([1, 2, 3, 8, 24])("%i nodes that start at once form one ring", (nodes) => {
     const sim = stage({ nodes: range(0, nodes - 1), delayMs: [5, 50] });
     for (const node of range(0, nodes - 1)) sim.start(node);
     sim.run(30_000);
@@ -172,7 +176,7 @@ describe("super-peer-dht: what it promises", () => {
     expect(sim.world.alive.every((node) => sim.world.state(node).membership === "member")).toBe(true);
   });
 
-  /** Everybody starts once, so many milliseconds after the first. */
+  /** Starts each node once, at the given offset in milliseconds. */
   function started(offsetsMs: readonly number[], seed: number): Simulation<SuperPeerDht> {
     const sim = stage({ nodes: range(0, offsetsMs.length - 1), seed, delayMs: [5, 50] });
     const inOrder = [...offsetsMs.entries()].sort(([, a], [, b]) => a - b);
@@ -184,12 +188,12 @@ describe("super-peer-dht: what it promises", () => {
     return sim;
   }
 
-  it("two nodes of which the higher starts first, by whatever time, become one ring", () => {
+  it("two nodes form one ring if the higher one starts first, by any time", () => {
     for (let offset = 0; offset <= 1_500; offset += 10)
       expect([offset, broken(started([offset, 0], offset + 1))]).toEqual([offset, []]);
   });
 
-  it("two to six nodes that start at any times become one ring", () => {
+  it("two to six nodes that start at any times form one ring", () => {
     const offsets = fc.array(fc.nat(2_500), { minLength: 2, maxLength: 6 });
     fc.assert(
       fc.property(offsets, fc.nat(), (offsetsMs, seed) => {
@@ -199,7 +203,7 @@ describe("super-peer-dht: what it promises", () => {
     );
   });
 
-  it("8 nodes with 2-bit identifiers: those with the same stand side by side, and the first owns the key", () => {
+  it("8 nodes with 2-bit identifiers: those with the same are adjacent, and the first owns the key", () => {
     const options = { identifierBits: 2, reservedBits: 1 };
     const sim = stage({ nodes: range(0, 7), options, delayMs: [5, 50] });
     for (const node of range(0, 7)) sim.start(node);
@@ -219,7 +223,7 @@ describe("super-peer-dht: what it promises", () => {
     )
     .map((list) => list.sort((a, b) => a.at - b.at));
 
-  it("joins, leaves and crashes, in any order: one ring, one super-peer for each region, and all agree", () => {
+  it("joins, leaves and crashes in any order: one ring, one super-peer per region, and all agree", () => {
     fc.assert(
       fc.property(fc.nat(), deeds, (seed, list) => {
         const nodes = range(0, 15);
@@ -227,7 +231,7 @@ describe("super-peer-dht: what it promises", () => {
         for (const node of range(0, 9)) sim.wake(node);
         for (const node of range(0, 9)) sim.command(node, { type: "call" });
         for (const { kind, node, at } of list) {
-          // A crash is noticed within three rounds, so that no more than two neighbours are missing at a time.
+          // A crash is detected within three rounds, so at most two neighbors are missing at a time.
           sim.run(sim.now + 2_000 + 100 * at);
           const isAlive = sim.world.alive.includes(node);
           if (kind === "start") isAlive || sim.start(node);
@@ -241,7 +245,7 @@ describe("super-peer-dht: what it promises", () => {
     );
   });
 
-  it("three neighbours that crash at once are bridged by the fourth successor, and a region gets another super-peer", () => {
+  it("the fourth successor bridges three neighbors that crash at once, and a region gets another super-peer", () => {
     const nodes = range(0, 15);
     const sim = ringOf(nodes, { options: { contacts: [0] } });
     for (const node of nodes) sim.command(node, { type: "call" });
@@ -255,7 +259,7 @@ describe("super-peer-dht: what it promises", () => {
     expect(superPeers(sim)).not.toContain(first);
   });
 
-  it("whoever leaves is gone at once: nobody waits for an answer of it", () => {
+  it("a leaving node is removed at once: no node waits for its answers", () => {
     const sim = ringOf(range(0, 5), { options: SIX });
     for (const node of range(0, 5)) sim.command(node, { type: "call" });
     sim.run(100);
@@ -267,7 +271,7 @@ describe("super-peer-dht: what it promises", () => {
     expect(sim.world.state(2).membership).toBe("outside");
   });
 
-  it("a member that has not heard of anybody else is alone, answers for all, and stays so", () => {
+  it("a member that knows no other node is alone, answers for all keys, and stays alone", () => {
     const sim = stage({ nodes: [7] });
     sim.start(7);
     sim.run(5_000);
@@ -275,8 +279,8 @@ describe("super-peer-dht: what it promises", () => {
   });
 });
 
-describe("super-peer-dht: without what it assumes", () => {
-  it("no contact is alive: whoever joins waits for ever", () => {
+describe("super-peer-dht: violated assumptions", () => {
+  it("no contact is alive: a joining node waits forever", () => {
     const sim = ringOf(range(0, 5), { options: { ...SIX, contacts: [0], members: range(0, 4) } });
     for (const node of range(0, 4)) sim.command(node, { type: "call" });
     sim.crash(0);
@@ -286,7 +290,7 @@ describe("super-peer-dht: without what it assumes", () => {
     expect(broken(sim)).toEqual(["ring", "joining ends"]);
   });
 
-  it("all successors crash at once, and no contact is alive: whoever has lost them waits for ever", () => {
+  it("all successors crash at once, and no contact is alive: a node that has lost them waits forever", () => {
     const sim = ringOf(range(0, 5), { options: { ...SIX, contacts: [0], successors: 1 } });
     for (const node of range(0, 5)) sim.command(node, { type: "call" });
     sim.run(100);
@@ -296,7 +300,7 @@ describe("super-peer-dht: without what it assumes", () => {
     expect(broken(sim)).toContain("ring");
   });
 
-  it("the same with a contact alive: it joins again", () => {
+  it("the same with an alive contact: it joins again", () => {
     const sim = ringOf(range(0, 5), { options: { ...SIX, contacts: [0], successors: 1 } });
     for (const node of range(0, 5)) sim.command(node, { type: "call" });
     sim.run(100);
@@ -305,7 +309,7 @@ describe("super-peer-dht: without what it assumes", () => {
     expect(broken(sim)).toEqual([]);
   });
 
-  it("a partition: two rings, which do not become one when it ends", () => {
+  it("a partition: two rings, which do not merge when it ends", () => {
     const sim = ringOf(range(0, 5), { options: SIX });
     for (const node of range(0, 5)) sim.command(node, { type: "call" });
     sim.partition([
@@ -318,7 +322,7 @@ describe("super-peer-dht: without what it assumes", () => {
     expect(broken(sim)).toContain("one super-peer for each region");
   });
 
-  it("answers that take longer than answerMs: whoever joins never becomes a member", () => {
+  it("answers that take longer than answerMs: a joining node never becomes a member", () => {
     const sim = ringOf(range(0, 5), { options: { ...SIX, contacts: [0], members: range(0, 4) }, delayMs: 150 });
     sim.crash(5);
     sim.start(5);
@@ -346,14 +350,14 @@ describe("super-peer-dht: every run, with time bounded", () => {
 
   it.each<[string, number, Partial<SuperPeerDhtOptions>, Partial<SystemSpec>, number]>([
     ["of two nodes that start at once", 2, {}, {}, 50],
-    ["of two nodes that start when they like", 2, {}, { begin: "down" }, 78],
-    ["of two, one of which crashes and comes back", 2, {}, { crashes: 1, recoveries: 1 }, 522],
+    ["of two nodes that start at any time", 2, {}, { begin: "down" }, 78],
+    ["two nodes, one crashes and recovers", 2, {}, { crashes: 1, recoveries: 1 }, 522],
     ["of three", 3, { contacts: [0] }, {}, 1_932],
-  ])("%s keeps all that is claimed", (_what, nodes, options, more, states) => {
+  ])("%s: all claims hold", (_what, nodes, options, more, states) => {
     expect(exploring(nodes, options, more)).toMatchObject({ verdict: "holds", states });
   });
 
-  it("of three, with a crash keeps all that is claimed", { tags: ["long"] }, () => {
+  it("three nodes and a crash: all claims hold", { tags: ["long"] }, () => {
     const found = exploring(3, { contacts: [0, 1] }, { crashes: 1 });
     expect(found).toMatchObject({ verdict: "holds", states: 30_386 });
   });
@@ -365,7 +369,7 @@ describe("super-peer-dht: options", () => {
     [{ reservedBits: 17 }, "expected super-peer-dht.reservedBits to be at most 16, as identifierBits, got 17"],
     [{ identifiers: [1, 1] }, "expected super-peer-dht.identifiers to be different from each other, got [1,1]"],
     [{ identifiers: [65_536] }, "expected super-peer-dht.identifiers to be below 2^16, got 65536"],
-  ])("%j is refused", (options, sentence) => {
+  ])("%j is rejected", (options, sentence) => {
     expect(() => superPeerDht(options)).toThrow(sentence);
   });
 });

@@ -1,18 +1,19 @@
 /**
  * Super-peers in a distributed hash table: the k leftmost bits of an identifier name a super-peer, and the node that is
- * responsible for `p AND 1…10…0` serves all nodes p of that region.
- * Lo, Zhou, Liu, GauthierDickey & Li, "Scalable Supernode Selection in Peer-to-Peer Overlay Networks", HOT-P2P 2005;
- * words of Tanenbaum & van Steen §6.5.3. The table is Chord: Stoica et al., "Chord: A Scalable Peer-to-Peer Lookup
- * Protocol for Internet Applications", IEEE/ACM ToN 2003, with the repairs of Zave, IEEE TSE 2017.
+ * responsible for `p AND 1…10…0` serves all nodes p in that region. Lo, Zhou, Liu, GauthierDickey & Li, "Scalable
+ * Supernode Selection in Peer-to-Peer Overlay Networks", HOT-P2P 2005; terms of Tanenbaum & van Steen §6.5.3. The table
+ * is Chord: Stoica et al., "Chord: A Scalable Peer-to-Peer Lookup Protocol for Internet Applications", IEEE/ACM ToN
+ * 2003, with the repairs of Zave, IEEE TSE 2017.
  *
- * Assumes   crash-recovery nodes; bounded delay (answerMs exceeds a round trip, roundMs exceeds answerMs); reliable
- *           links; a contact is a member whenever somebody joins, or has lost all its `successors` at once.
- * Safety    in the end each reserved identifier has exactly one super-peer. While members come and go there may be none or two.
- * Liveness  a node that joins becomes a member; in the end each member uses the super-peer of its region.
- * Cost      a lookup takes ½·log2 N hops in the mean, two messages each. A round takes 2 messages of each member to
- *           stabilize, 2 to ask its super-peer, and one lookup for a finger.
- *           2^(k−m)·N nodes, in the mean, have a reserved identifier as their own; but 2^k·(1 − (1 − 2^−k)^N) are responsible
- *           for one, which is 2^k where N is far above it: the two are equal only where every identifier has its node.
+ * Assumes   crash-recovery nodes; bounded delay (answerMs exceeds a round trip, and roundMs exceeds answerMs); reliable
+ *           links; a contact is a member whenever a node joins or has lost all its `successors` at once.
+ * Safety    eventually, each reserved identifier has exactly one super-peer. While members are joining or leaving, it
+ *           may have none or two.
+ * Liveness  a node that joins becomes a member; eventually, each member uses its region's super-peer.
+ * Cost      a lookup takes ½·log2 N hops on average, with two messages each. Per round, each member sends 2 messages to
+ *           stabilize and 2 to ask its super-peer, and performs one lookup for a finger. On average, 2^(k−m)·N nodes
+ *           have a reserved identifier as their own, but 2^k·(1 − (1 − 2^−k)^N) are responsible for one. That is 2^k if
+ *           N is much larger. The two are equal only if every identifier has its node.
  */
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { count, nodeIds, type OptionsOf, option, optionTable } from "../../options.ts";
@@ -30,31 +31,45 @@ import {
   type Task,
 } from "./vocabulary.ts";
 
+/** Vocabulary of the super-peer election in a distributed hash table. */
 export type { SuperPeerDht } from "./vocabulary.ts";
 
 const nodes = nodeIds(1_000_000);
 
+/** The option table of super-peer-dht. */
 export const dhtOptions = optionTable("super-peer-dht", {
   ...identifierOptions,
-  successors: count(4, "r, how many successors a member knows", { max: MAX_SUCCESSORS }),
+  successors: count(4, "r, the number of successors that a member knows", { max: MAX_SUCCESSORS }),
   roundMs: count(500, "the time between two rounds"),
-  answerMs: count(200, "how long an answer to a question of a lookup may take"),
+  answerMs: count(200, "how long a member waits for an answer during a lookup"),
   contacts: option(
     nodes,
     [],
-    "the nodes through which others join; the first alive of them founds the ring; empty: the three lowest ids",
+    "the nodes that other nodes contact to join; the first live one founds the ring; if empty, the nodes with the three lowest ids",
   ),
-  members: option(nodes, [], "the members of a converged ring at first, unless nodes start; empty: none"),
+  members: option(
+    nodes,
+    [],
+    "the members of an initially converged ring, unless nodes start; if empty, there are none",
+  ),
 });
 
+/** Options of `superPeerDht()`. */
 export type SuperPeerDhtOptions = OptionsOf<typeof dhtOptions>;
 
 const FEW_CONTACTS = 3;
 
-/** A liar speaks of a node that does not exist: who believed it would write to nobody. */
+/**
+ * Whether a message names an unknown node, which only a Byzantine node does. Messages to an unknown node would go
+ * nowhere.
+ */
 const namesStranger = (nodes: readonly (NodeId | null)[], { self, peers }: Ctx): boolean =>
   nodes.some((node) => node !== null && node !== self && !peers.includes(node));
 
+/**
+ * Creates the super-peer election in a distributed hash table.
+ * @throws UsageError if an option is unknown or out of range.
+ */
 export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<SuperPeerDht> {
   const options = dhtOptions.settle(given);
   const { identifierBits, roundMs, answerMs, members } = options;
@@ -98,7 +113,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
     ctx.setTimer("round", roundMs);
   }
 
-  /** One contact a round. Once all have been asked in vain, the first of those that are alive founds the ring. */
+  /** Tries one contact per round. If none of them can help, the first live contact founds the ring. */
   function tryContact(state: State, ctx: Ctx): void {
     const contacts = options.contacts.length > 0 ? options.contacts : lowest(ctx);
     const place = state.contact < 0 ? -1 : contacts.indexOf(state.contact);
@@ -132,7 +147,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
     fixFinger(state, ctx);
   }
 
-  /** One a round. Those that do not reach beyond the successor are the successor. */
+  /** Refreshes one finger per round. Fingers that reach no farther than the successor point to the successor. */
   function fixFinger(state: State, ctx: Ctx): void {
     const next = state.successors[0] as NodeId;
     for (let tries = 0; tries < identifierBits; tries++) {
@@ -147,7 +162,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
 
   function succeed(state: State, { purpose, finger, place }: Task, owner: NodeId, hops: number, ctx: Ctx): void {
     switch (purpose) {
-      case "join": // Oneself: the others have not noticed yet that this node had crashed.
+      case "join": // If the owner is this node, the others have not noticed yet that it crashed.
         return owner === ctx.self ? undefined : enter(state, owner, ctx);
       case "finger":
         state.fingers[finger] = owner;
@@ -161,7 +176,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
     }
   }
 
-  /** The three lowest ids, oneself among them. */
+  /** Returns the three lowest ids, including this node's. */
   function lowest(ctx: Ctx): NodeId[] {
     return [...ctx.peers.slice(0, FEW_CONTACTS), ctx.self].sort((a, b) => a - b).slice(0, FEW_CONTACTS);
   }
@@ -169,22 +184,24 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
   return {
     name: "super-peer-dht",
     init,
-    start: join, // A node that comes back knows nothing of who has come and gone.
+    start: join, // A recovered node does not know which nodes have joined and left in the meantime.
     receive: {
       ask(state, from, { place, avoid }, ctx) {
-        if (state.membership === "outside") return; // As if it did not exist.
-        // It may have started after this node had asked it in vain.
+        if (state.membership === "outside") return; // Behave as if this node did not exist.
+        // The contact may have started after this node asked it without success.
         if (state.membership === "joining" && precedes(from, ctx)) state.yields = true;
         ctx.send(from, { type: "way", place, ...searches.way(state, ctx.self, place, avoid) });
       },
       way(state, from, { place, node, isOwner }, ctx) {
         if (namesStranger([node], ctx)) return;
-        // Who joins itself, and stands before this node among the contacts, founds the ring if nobody has.
+        // If no other node has founded the ring, a contact that is itself joining and takes precedence over this node
+        // founds it.
         if (state.lookup?.purpose === "join" && node === null && precedes(from, ctx)) state.yields = true;
         searches.follow(state, from, place, { node, isOwner }, ctx);
       },
       stabilize(state, from, _message, ctx) {
-        if (state.membership === "member") neighbourhood.hear(state, from, ctx); // Others let it be forgotten.
+        // Nodes outside the ring do not answer, so that the sender forgets them.
+        if (state.membership === "member") neighbourhood.hear(state, from, ctx);
       },
       neighbours(state, from, { predecessor, successors }, ctx) {
         if (state.membership === "member" && !namesStranger([predecessor, ...successors], ctx))
@@ -211,7 +228,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
         Object.assign(state, outside());
       },
       find(state, { key }, ctx) {
-        if (state.membership !== "member") return; // It knows nobody to ask.
+        if (state.membership !== "member") return; // This node does not know any node to ask.
         searches.take(state, { purpose: "find", finger: 0, place: ring.placeOfKey(key) }, ctx);
       },
     },
@@ -224,7 +241,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
     }),
   };
 
-  /** Whether that node is a contact, and founds the ring rather than this one. */
+  /** Whether `node` is a contact that takes precedence over this node in founding the ring. */
   function precedes(node: NodeId, ctx: Ctx): boolean {
     const contacts = options.contacts.length > 0 ? options.contacts : lowest(ctx);
     if (!contacts.includes(node)) return false;
@@ -238,12 +255,15 @@ const declared: Pick<Protocol<SuperPeerDht>, "source" | "assumes" | "costs"> = {
     "crash-recovery nodes",
     "bounded delay: answerMs exceeds a round trip",
     "reliable links",
-    "a contact is a member whenever somebody joins, or has lost all successors at once",
+    "a contact is a member whenever a node joins or has lost all its successors at once",
   ],
-  costs: [{ when: "one round of all to stabilize", messages: (count) => 2 * count }],
+  costs: [{ when: "one stabilization round of all nodes", messages: (count) => 2 * count }],
 };
 
-/** Whether it is responsible for the reserved identifier of its own region; for any other it is only if it is for that too. */
+/**
+ * Whether the node is responsible for its own region's reserved identifier. A node that owns any other reserved
+ * identifier always owns that one too.
+ */
 export const isSuperPeer = (ring: IdentifierRing, state: State, self: NodeId): boolean =>
   owns(ring, state, self, ring.placeOfKey(ring.reservedKey(self)));
 
@@ -255,7 +275,7 @@ function superPeerProperties(ring: IdentifierRing): readonly Property<SuperPeerD
   return [
     {
       name: "ring",
-      claim: "in the end nobody is still joining, and each member knows who stands before and after it",
+      claim: "eventually no node is joining, and each member knows its predecessor and successor",
       when: "eventually",
       holds(world) {
         const there = members(world);
@@ -271,7 +291,7 @@ function superPeerProperties(ring: IdentifierRing): readonly Property<SuperPeerD
     },
     {
       name: "one super-peer for each region",
-      claim: "in the end exactly one member holds itself responsible for each reserved identifier",
+      claim: "eventually exactly one member considers itself responsible for each reserved identifier",
       when: "eventually",
       holds(world) {
         const there = members(world);
@@ -284,7 +304,7 @@ function superPeerProperties(ring: IdentifierRing): readonly Property<SuperPeerD
     },
     {
       name: "agreement",
-      claim: "in the end each member uses the super-peer of its region",
+      claim: "eventually each member uses the super-peer of its region",
       when: "eventually",
       holds(world) {
         const there = members(world);
@@ -297,7 +317,7 @@ function superPeerProperties(ring: IdentifierRing): readonly Property<SuperPeerD
     },
     {
       name: "joining ends",
-      claim: "a node that joins is a member in the end",
+      claim: "a joining node eventually becomes a member",
       when: "leadsTo",
       given: ({ state }, node) => state(node).membership === "joining",
       holds: ({ state }, node) => state(node).membership === "member",

@@ -1,44 +1,51 @@
-/** What nodes of the ring know, and what they say to each other. */
+/** The vocabulary of the ring's nodes (identifiers, state and messages), and functions on identifiers. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import { hash } from "../../../core/plain.ts";
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable } from "../../../core/shape.ts";
 import { nodeIds, option, type ValuesOf, whole } from "../../options.ts";
 
-// The ring of m-bit identifiers, the first k bits of which are reserved for super-peers.
+// The ring of m-bit identifiers. The first k bits are reserved for super-peers.
 
+/** The options that determine identifiers. */
 export const identifierOptions = {
-  identifierBits: whole(16, "m, the bits of an identifier, at most 24"),
-  reservedBits: whole(2, "k, how many of them, the leftmost, name a super-peer"),
-  identifiers: option(nodeIds(1_000_000), [], "the identifiers by node id, each once; empty: hashes of node ids"),
+  identifierBits: whole(16, "m, the number of bits in an identifier, at most 24"),
+  reservedBits: whole(2, "k, the number of leading bits that name a super-peer"),
+  identifiers: option(
+    nodeIds(1_000_000),
+    [],
+    "the identifiers, all different, indexed by node id; if empty, hashes of the node ids",
+  ),
 };
 
 type IdentifierOptions = ValuesOf<typeof identifierOptions>;
 
 /**
- * A *place* is a point of the ring. Two nodes may have the same identifier: they stand side by side, in the order of
- * their ids, and the first of them owns the key. So an identifier is stretched to as many places as there may be nodes.
+ * The ring of identifiers. A *place* is a point on the ring. If two nodes have the same identifier, their places are
+ * adjacent, in the order of their ids, and the first of them owns the key. Each identifier is therefore stretched to as
+ * many places as there may be nodes.
  */
 export interface IdentifierRing {
   placeOf(node: NodeId): number;
-  /** Where a key stands: before every node that has it as its identifier. */
+  /** Returns a key's place, which precedes every node with that identifier. */
   placeOfKey(key: number): number;
   keyAt(place: number): number;
-  /** `key AND 1…10…0` of the node's own identifier. */
+  /** Returns `key AND 1…10…0` for the node's own identifier. */
   reservedKey(node: NodeId): number;
   reservedKeys(): number[];
-  /** Where finger i of a node points to: 2^i identifiers clockwise of it. */
+  /** Returns the place that a node's finger i points to, 2^i identifiers clockwise from the node. */
   fingerPlace(node: NodeId, finger: number): number;
-  /** How far it is clockwise; the whole circle from a place to itself. */
+  /** Returns the clockwise distance between two places. The distance from a place to itself is the whole circle. */
   distance(from: number, to: number): number;
-  /** Whether a place lies clockwise of `after` and not beyond `upTo`. */
+  /** Whether a place lies clockwise from `after`, up to and including `upTo`. */
   isWithin(place: number, after: number, upTo: number): boolean;
 }
 
 const MAX_BITS = 24;
-/** So many node ids share an identifier at most: a place is then below 2⁵². */
+/** The maximum number of nodes with the same identifier. Places stay below 2⁵². */
 const NODES_PER_IDENTIFIER = 2 ** 28;
 
+/** Creates the ring of identifiers. @throws UsageError if the options are inconsistent */
 export function identifierRing(options: IdentifierOptions): IdentifierRing {
   requireBits(options);
   const { identifierBits, reservedBits, identifiers } = options;
@@ -48,7 +55,7 @@ export function identifierRing(options: IdentifierOptions): IdentifierRing {
   const circle = keys * stretch;
   const known = new Map<NodeId, number>();
 
-  /** The identifier of a node never changes, so it is looked up from the second time on. */
+  /** Returns a node's place. The place is cached, because a node's identifier never changes. */
   function placeOf(node: NodeId): number {
     let place = known.get(node);
     if (place === undefined) {
@@ -63,7 +70,7 @@ export function identifierRing(options: IdentifierOptions): IdentifierRing {
     if (identifier !== undefined) return identifier;
     throw new UsageError(
       "bad-option",
-      unexpected("super-peer-dht.identifiers", `one for node ${node} too`, identifiers),
+      unexpected("super-peer-dht.identifiers", `an entry for node ${node} as well`, identifiers),
     );
   }
 
@@ -96,19 +103,19 @@ function requireBits({ identifierBits, reservedBits, identifiers }: IdentifierOp
   if (new Set(identifiers).size < identifiers.length) refuse("identifiers", "different from each other", identifiers);
 }
 
-// The ring as it should be among given members: to begin with, and to compare with.
+// The ideal ring for the given members, used as an initial state and as a reference for comparisons.
 
 interface ConvergedRing {
-  /** Clockwise. */
+  /** The members, in clockwise order. */
   readonly members: readonly NodeId[];
   includes(node: NodeId): boolean;
-  /** The member that stands so many places clockwise of it. */
+  /** Returns the member `places` places clockwise from the node. */
   neighbour(node: NodeId, places: number): NodeId;
-  /** The first member at or after a place. */
+  /** Returns the first member at or after the place. */
   ownerOf(place: number): NodeId;
 }
 
-/** `nodes`: at least one. */
+/** Creates the ideal ring. @param nodes at least one */
 export function convergedRing({ placeOf }: IdentifierRing, nodes: readonly NodeId[]): ConvergedRing {
   const members = nodes.toSorted((a, b) => placeOf(a) - placeOf(b));
   const indices = new Map(members.map((node, index) => [node, index]));
@@ -132,77 +139,94 @@ export function convergedRing({ placeOf }: IdentifierRing, nodes: readonly NodeI
   };
 }
 
-/** What a lookup is for. The first three upkeep the ring; `find` was asked for from outside. */
+/** The purpose of a lookup. The first three purposes maintain the ring; `find` is requested from outside. */
 type Purpose = "join" | "finger" | "superPeer" | "find";
 
+/** The purpose of a lookup and the place to look up. */
 export interface Task {
   purpose: Purpose;
-  /** Which finger; 0 for other purposes. */
+  /** The index of the finger, or 0 for other purposes. */
   finger: number;
-  /** The place on the ring that is looked up. */
+  /** The place on the ring to look up. */
   place: number;
 }
 
-/** A lookup under way: the node asks one after the other itself, so that it notices who does not answer. */
+/**
+ * A lookup in progress. Lookups are iterative: this node asks each of the other nodes itself, so that it notices
+ * missing answers.
+ */
 export interface Lookup extends Task {
   current: NodeId;
-  /** Who was asked before. */
+  /** The nodes that have already been asked. */
   trail: NodeId[];
-  /** Who did not answer. */
+  /** The nodes that did not answer. */
   avoid: NodeId[];
   hops: number;
 }
 
+/** Vocabulary of the super-peer election in a distributed hash table. */
 export type SuperPeerDht = {
   state: {
     membership: "outside" | "joining" | "member";
-    /** The place, among the contacts, of the one that this node asked for a way in. */
+    /** The contact that this node has asked to let it join. Negative if there is none. */
     contact: number;
-    /** Whether a contact that would found the ring first has been heard of, in this turn through the contacts. */
+    /**
+     * Whether, in this pass through the contacts, the node has noticed a contact that takes precedence in founding the
+     * ring.
+     */
     yields: boolean;
     predecessor: NodeId | null;
-    /** Rounds since it was heard of. */
+    /** The number of rounds since the last message from the predecessor. */
     silence: number;
-    /** Clockwise, the next first; oneself where nobody else is known. */
+    /** The successors, in clockwise order. Contains only the node itself if it does not know any other node. */
     successors: NodeId[];
-    /** Rounds in which the next one has not answered. */
+    /** The number of rounds without an answer from the first successor. */
     unanswered: number;
-    /** Finger i: who is responsible for the identifier 2^i beyond one's own. */
+    /** Finger i is the node responsible for the identifier that is 2^i beyond this node's. */
     fingers: (NodeId | null)[];
-    /** The finger that is refreshed next. */
+    /** The index of the finger to refresh next. */
     turn: number;
-    /** Who is responsible for one's own identifier with all but the reserved bits cleared. */
+    /** The node responsible for this node's identifier with all but the reserved bits cleared. */
     superPeer: NodeId | null;
     lookup: Lookup | null;
-    /** Lookups that wait for the one under way. */
+    /** Lookups that are waiting for the current one to end. */
     waiting: Task[];
   };
-  message: /** Who is responsible for this place? Not one of `avoid`. */
+  message: /** Asks which node, other than those in `avoid`, is responsible for this place. */
     | { type: "ask"; place: number; avoid: NodeId[] }
-    /** That one is, or knows more. Null: I am no member, or know nobody nearer. */
+    /**
+     * Names the node that is responsible, or a closer node. Null if the sender is not a member or does not know a
+     * closer node.
+     */
     | { type: "way"; place: number; node: NodeId | null; isOwner: boolean }
-    /** I take you for my successor: who are your neighbours? */
+    /** Asks for the receiver's neighbors. The sender considers the receiver its successor. */
     | { type: "stabilize" }
     | { type: "neighbours"; predecessor: NodeId | null; successors: NodeId[] }
-    /** I have not heard of you, and take you for my predecessor: are you there? */
+    /**
+     * Asks whether the receiver is alive, because the sender has not received anything from it recently and considers
+     * it its predecessor.
+     */
     | { type: "check" }
     | { type: "present" }
     | { type: "leaving"; predecessor: NodeId | null; successors: NodeId[] };
   timer: "round" | "answer";
-  command: /** Joins the ring, or, as a member, begins a round now. */
+  command: /** Joins the ring, or starts a round if it is a member. */
     | { type: "call" }
     | { type: "leave" }
-    /** Looks up who is responsible for an identifier. */
+    /** Looks up the node that is responsible for an identifier. */
     | { type: "find"; key: number };
-  event: /** The node's super-peer is another one than before. */
+  event: /** The node's super-peer has changed. */
   { type: "elected"; leader: NodeId } | { type: "found"; key: number; owner: NodeId; hops: number };
 };
 
 export type State = SuperPeerDht["state"];
 export type Ctx = Context<SuperPeerDht>;
 
+/** The maximum number of successors that a member knows. */
 export const MAX_SUCCESSORS = 16;
-/** So many silent nodes on one lookup, and it is given up until the next round. */
+/**
+ * The maximum number of unresponsive nodes per lookup. If there are more, the lookup is abandoned until the next round.
+ */
 export const MAX_AVOIDED = 8;
 
 export const shapes = {

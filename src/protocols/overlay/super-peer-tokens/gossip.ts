@@ -1,31 +1,34 @@
-/** What is known of tokens elsewhere: the nearest few, as fresh as gossip makes them. */
+/**
+ * Gossip about tokens at other nodes. A node knows the nearest few tokens, and its knowledge is only as recent as the
+ * gossip about them.
+ */
 import { hash } from "../../../core/plain.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { isLater, MAX_KNOWN, type Point, type Sighting, type Space, type State } from "./vocabulary.ts";
 
-/** What a node tells: its own token, and those that it knows of. */
+/** Returns the tokens that a node gossips about: its own token and the tokens that it knows. */
 export function told(state: State, self: NodeId, isSettled: boolean): Sighting[] {
   const { token, known } = state;
   return token === null ? known : [{ ...token, holder: self, age: 0, isSettled }, ...known];
 }
 
-/** Takes up what is newer or nearer than what the node knows. Sightings are never changed, since messages share them. */
+/** Adds newer or nearer sightings to the node's knowledge. Sightings are immutable, because messages share them. */
 export function learn(space: Space, state: State, self: NodeId, sightings: readonly Sighting[]): void {
   const known = [...state.known];
   let isMoved = false;
   for (const sighting of sightings) {
-    if (sighting.holder === self) continue; // The node itself knows better.
+    if (sighting.holder === self) continue; // The node knows more about its own token.
     const at = indexOf(known, sighting.id);
     const before = known[at];
     if (before !== undefined && !isFresher(sighting, before)) continue;
     isMoved ||= before?.holder !== sighting.holder;
     known[before === undefined ? known.length : at] = sighting;
   }
-  // News of tokens that have not moved leave the order as it was.
+  // Updates for tokens that have not moved preserve the order.
   state.known = isMoved ? nearest(space, space.pointOf(self), known) : known;
 }
 
-/** A loop, since this is what a large simulation does most. */
+/** Returns a token's index. Uses a loop, because large simulations spend most of their time here. */
 function indexOf(known: readonly Sighting[], id: number): number {
   for (let i = 0; i < known.length; i++) if (known[i]?.id === id) return i;
   return -1;
@@ -44,28 +47,30 @@ function nearest(space: Space, own: Point, sightings: readonly Sighting[]): Sigh
     .map(({ sighting }) => sighting);
 }
 
-/** A round has passed. What nobody has confirmed for so long is forgotten. */
+/** Ages all sightings by one round, and forgets any that have gone unconfirmed for too long. */
 export function age(state: State, mostRounds: number): void {
   state.known = state.known
     .filter((sighting) => sighting.age < mostRounds)
     .map((sighting) => ({ ...sighting, age: sighting.age + 1 }));
 }
 
-// The nodes that a node knows: its nearest nodes, and one at each scale of distance beyond them, up to where the next tokens
-// should be. Such links let news and tokens cross the space in few steps: Kleinberg, "The Small-World Phenomenon", STOC 2000.
+// A node's neighbors are its nearest nodes and, at each larger scale of distance, one more, up to the expected distance
+// to the next tokens. With such links, information and tokens can cross the space in a few steps: Kleinberg, "The
+// Small-World Phenomenon", STOC 2000.
 
+/** Looks up nodes' neighbors and initial tokens. */
 export interface Neighbourhood {
   neighbours(node: NodeId): NodeId[];
-  /** The token that a node holds before anything happens. */
+  /** Returns the token that a node holds initially. */
   firstToken(node: NodeId): number | null;
   readonly tokens: number;
-  /** How far tokens are from each other if they are spread evenly. */
+  /** The distance between tokens when they are spread evenly. */
   readonly spacing: number;
 }
 
 const NEAREST = 4;
 
-/** `nodes`: everybody there is, ascending. `share`: how many tokens there are for each of them. */
+/** Finds all nodes' neighbors. @param nodes all nodes, in ascending order @param share the number of tokens per node */
 export function neighbourhood(space: Space, nodes: readonly NodeId[], share: number): Neighbourhood {
   const tokens = Math.min(nodes.length, Math.max(1, Math.round(share * nodes.length)));
   const spacing = (1 / tokens) ** (1 / space.dimensions);
@@ -73,10 +78,13 @@ export function neighbourhood(space: Space, nodes: readonly NodeId[], share: num
   const ranks = new Map(nodes.map((node) => [node, rank(node)]));
   const holders = nodes.toSorted((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0) || a - b).slice(0, tokens);
   const first = new Map(holders.map((node, token) => [node, token]));
-  /** The innermost scale is a cube that holds as many nodes as the nearest are; each further one has twice its volume. */
+  /**
+   * The volume of the innermost scale, a cube with `2 * NEAREST` nodes on average. Each larger scale has twice the
+   * volume of the previous one.
+   */
   const innermost = (2 * NEAREST) / nodes.length;
   const scales = Math.max(0, Math.ceil(Math.log2(4 / tokens / innermost)));
-  /** Where each scale begins, and the last ends. */
+  /** The distances at which the scales begin, followed by the distance at which the last one ends. */
   const bounds = Array.from({ length: scales + 1 }, (_, i) => (innermost * 2 ** i) ** (1 / space.dimensions));
   const farthest = bounds.at(-1) as number;
   const near = cells(space, nodes, farthest);
@@ -122,7 +130,10 @@ interface Located {
   readonly point: Point;
 }
 
-/** Sorts nodes into cubes of that side at least, and finds all that lie no farther than it from a point, and some more. */
+/**
+ * Sorts nodes into cubes with sides of at least `side`. The returned function finds all nodes within that distance of a
+ * point, plus some others.
+ */
 function cells(
   space: Space,
   nodes: readonly NodeId[],
@@ -130,7 +141,7 @@ function cells(
 ): (point: Point) => readonly (readonly Located[])[] {
   const located = nodes.map((node) => ({ node, point: space.pointOf(node) }));
   const perAxis = Math.floor(1 / side);
-  if (perAxis <= 3) return () => [located]; // A cube and those around it would be the whole space.
+  if (perAxis <= 3) return () => [located]; // A cube and its neighbors would cover the whole space.
   const sorted = new Map<number, Located[]>();
   const indexOf = (point: readonly number[], by: readonly number[]): number =>
     point.reduce((sum, x, axis) => {
@@ -148,7 +159,7 @@ function cells(
   return (point) => around.map((by) => sorted.get(indexOf(point, by)) ?? []);
 }
 
-/** As good as random, and the same each time. */
+/** Returns a deterministic pseudorandom number. */
 function mixed(a: number, b: number): number {
   let bits = Math.imul(a ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(b + 0x7f4a7c15, 0xc2b2ae35);
   bits = Math.imul(bits ^ (bits >>> 15), 0x2c1b3c6d);

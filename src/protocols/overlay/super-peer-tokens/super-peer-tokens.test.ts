@@ -23,7 +23,7 @@ interface Setting {
   properties?: "every step" | "at the end";
 }
 
-/** Nodes that have all been started. */
+/** Creates nodes and starts all of them. */
 function stage(
   nodes: number,
   { options = {}, delayMs = 10, seed = 1, story, properties = "at the end" }: Setting = {},
@@ -45,7 +45,7 @@ const broken = (sim: Sim): string[] => sim.verdict().map(({ property }) => prope
 const holders = (sim: Sim): NodeId[] => sim.world.alive.filter((node) => sim.world.state(node).token !== null);
 const superPeers = (sim: Sim) => sim.world.alive.map((node) => sim.world.state(node).superPeer);
 
-/** How unevenly nodes are shared out among the nearest of `chosen`: deviation by mean. */
+/** Measures how unevenly nodes are distributed among the nearest of `chosen`: standard deviation divided by mean. */
 function unevenness(nodes: number, chosen: readonly NodeId[]): number {
   const { pointOf, distance } = space({ dimensions: 2, positions: [] });
   const loads = new Map(chosen.map((node) => [node, 0]));
@@ -58,7 +58,7 @@ function unevenness(nodes: number, chosen: readonly NodeId[]): number {
   return Math.sqrt(sum([...loads.values()].map((load) => (load - mean) ** 2)) / chosen.length) / mean;
 }
 
-/** Eight nodes on a circle. The tokens begin with nodes 1 and 5, which stand side by side. */
+/** Eight nodes on a circle. The tokens start at nodes 1 and 5, which are adjacent. */
 const circle = {
   dimensions: 1,
   share: 0.25,
@@ -70,7 +70,7 @@ const telling = (story: readonly string[]): string =>
   story.filter((line) => !/ (?:gossip|answer|heir) |times out|message lost/.test(line)).join("\n");
 
 describe("super-peer-tokens: a worked example", () => {
-  it("two tokens side by side on a circle of eight nodes push each other apart", async () => {
+  it("two adjacent tokens on a circle of eight nodes push each other apart", async () => {
     const story: string[] = [];
     const sim = stage(8, { options: circle, story, properties: "every step" });
     const [first, second] = holders(sim) as [NodeId, NodeId];
@@ -78,12 +78,12 @@ describe("super-peer-tokens: a worked example", () => {
     expect(broken(sim)).toEqual([]);
     const [left, right] = holders(sim) as [NodeId, NodeId];
     expect([first, second, left, right]).toEqual([1, 5, 0, 3]);
-    // Nobody stands nearer to where node 3 would have its token pushed. Node 5 stands at 2/8, and node 2 at 5/8.
+    // No node is closer to the target of node 3's token. Node 5 is at 2/8, and node 2 at 5/8.
     expect(superPeers(sim)).toEqual([0, 0, 3, 3, 3, 3, 0, 0]);
     await expect(`${telling(story)}\n`).toMatchFileSnapshot("../stories/super-peer-tokens-circle.txt");
   });
 
-  it("a token that is lost with its node is made anew by the heir, in the next epoch", async () => {
+  it("the successor recreates a token that was lost with its node, in the next epoch", async () => {
     const story: string[] = [];
     const sim = stage(8, { options: circle, story });
     sim.run(40 * ROUND_MS + 250);
@@ -104,7 +104,7 @@ describe("super-peer-tokens: a worked example", () => {
 });
 
 describe("super-peer-tokens: what it costs", () => {
-  it.each([2, 3, 4, 7, 16, 64])("N = %i: a round takes 2N messages of gossip, and one to each heir", (nodes) => {
+  it.each([2, 3, 4, 7, 16, 64])("N = %i: a round takes 2N messages of gossip, and one to each successor", (nodes) => {
     const sim = stage(nodes, { options: { share: 0.25 } });
     sim.run(ROUND_MS / 2);
     const { gossip = 0, answer = 0, heir = 0, ...others } = sim.messages.byType;
@@ -114,8 +114,8 @@ describe("super-peer-tokens: what it costs", () => {
   });
 });
 
-describe("super-peer-tokens: what it promises", () => {
-  it("200 nodes, 10 tokens: they settle, none is lost, everybody uses the nearest, and they are spread", () => {
+describe("super-peer-tokens: guarantees", () => {
+  it("200 nodes, 10 tokens: they settle, none is lost, all nodes use the nearest, and they are spread out", () => {
     const [nodes, tokens] = [200, 10];
     const sim = stage(nodes, { options: { share: 0.05 }, delayMs: [5, 50] });
     const { firstToken } = neighbourhood(space({ dimensions: 2, positions: [] }), range(0, nodes - 1), 0.05);
@@ -132,7 +132,7 @@ describe("super-peer-tokens: what it promises", () => {
       const away = (other: NodeId): number => distance(pointOf(node), pointOf(other));
       expect(away(sim.world.state(node).superPeer as NodeId)).toBe(Math.min(...settled.map(away)));
     }
-    // Against as many nodes at random, a hundred times.
+    // Compare with the same number of random nodes, a hundred times.
     const chance = random(1);
     const byLot = range(1, 100).map(() => {
       const left = range(0, nodes - 1);
@@ -168,7 +168,7 @@ describe("super-peer-tokens: what it promises", () => {
     { maxLength: 8 },
   );
 
-  it("crashes and recoveries, one after the other: as many tokens as before, each settled, everybody served", {
+  it("crashes and recoveries, one after the other: as many tokens as before, each settled, all nodes served", {
     tags: ["long"],
   }, () => {
     fc.assert(
@@ -188,15 +188,15 @@ describe("super-peer-tokens: what it promises", () => {
     );
   });
 
-  it("whoever is alone holds the only token", () => {
+  it("a node alone holds the only token", () => {
     const sim = stage(1);
     sim.run(20 * ROUND_MS);
     expect([broken(sim), superPeers(sim), sim.messages.total]).toEqual([[], [0], 0]);
   });
 });
 
-describe("super-peer-tokens: without what it assumes", () => {
-  it("a holder and its heir crash at once: the token is lost for good", () => {
+describe("super-peer-tokens: violated assumptions", () => {
+  it("a holder and its successor crash at once: the token is lost permanently", () => {
     const sim = stage(40, { options: { share: 0.1 } });
     sim.run(100 * ROUND_MS);
     const [holder] = holders(sim) as [NodeId];
@@ -207,7 +207,7 @@ describe("super-peer-tokens: without what it assumes", () => {
     expect(holders(sim)).toHaveLength(3);
   });
 
-  it("a network that splits makes tokens anew on the other side; when it heals the later lives stay", () => {
+  it("in a partition, tokens are recreated on the other side; after it heals, the tokens of later epochs survive", () => {
     const sim = stage(40, { options: { share: 0.1 } });
     sim.run(100 * ROUND_MS);
     const halves = [range(0, 19), range(20, 39)];
@@ -220,7 +220,7 @@ describe("super-peer-tokens: without what it assumes", () => {
     expect(holders(sim)).toHaveLength(4);
   });
 
-  it("with almost no cooling, tokens go on moving", () => {
+  it("with almost no cooling, tokens keep moving", () => {
     const sim = stage(40, { options: { share: 0.2, step: 1, threshold: 0.0001, cooling: 1.0001 } });
     sim.run(300 * ROUND_MS);
     const before = sim.messages.byType.move ?? 0;
@@ -256,15 +256,15 @@ describe("super-peer-tokens: every run, with time bounded", () => {
   it.each<[string, number, Partial<SystemSpec>, number]>([
     ["of two tokens among three nodes", 0.67, {}, 4_551],
     ["with a crash", 0.67, { crashes: 1 }, 17_206],
-  ])("%s keeps all that is claimed", (_what, share, more, states) => {
+  ])("%s: all claims hold", (_what, share, more, states) => {
     expect(exploring(share, more)).toMatchObject({ verdict: "holds", states });
   });
 
-  it("of one token, with a crash and a recovery keeps all that is claimed", { tags: ["long"] }, () => {
+  it("one token, a crash and a recovery: all claims hold", { tags: ["long"] }, () => {
     expect(exploring(0.4, { crashes: 1, recoveries: 1 })).toMatchObject({ verdict: "holds", states: 52_015 });
   });
 
-  it("with one lost message a token is held twice for a while", () => {
+  it("one lost message may let two nodes hold a token for a while", () => {
     const { verdict, property } = exploring(0.67, { losses: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "one holder"]);
   });
@@ -273,7 +273,7 @@ describe("super-peer-tokens: every run, with time bounded", () => {
 describe("super-peer-tokens: options", () => {
   it.each<[Partial<SuperPeerTokensOptions>, string]>([
     [{ positions: [[0.5]] }, "expected super-peer-tokens.positions to be 2 numbers in [0, 1), got [0.5]"],
-  ])("%j is refused", (options, sentence) => {
+  ])("%j is rejected", (options, sentence) => {
     expect(() => superPeerTokens(options)).toThrow(sentence);
   });
 });

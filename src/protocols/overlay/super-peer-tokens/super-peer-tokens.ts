@@ -1,17 +1,16 @@
 /**
- * Super-peers by repelling tokens: as many tokens as there should be super-peers push each other apart, and a node that has
- * held one long enough is a super-peer.
- * Lo, Zhou, Liu, GauthierDickey & Li, "Scalable Supernode Selection in Peer-to-Peer Overlay Networks", HOT-P2P 2005;
- * words of Tanenbaum & van Steen §6.5.3.
+ * Super-peers by repelling tokens: there are as many tokens as there should be super-peers. Tokens push each other
+ * apart, and a node that has held a token long enough is a super-peer. Lo, Zhou, Liu, GauthierDickey & Li, "Scalable
+ * Supernode Selection in Peer-to-Peer Overlay Networks", HOT-P2P 2005; terms of Tanenbaum & van Steen §6.5.3.
  *
- * Assumes   crash-recovery nodes with a journal; reliable links; every node knows where it is in the space, and some
- *           neighbours (its nearest, and one at each scale of distance up to the next tokens); a move ends within
+ * Assumes   crash-recovery nodes with a journal; reliable links; every node knows its position in the space and some
+ *           neighbors (the nearest ones, and one at each scale of distance up to the next tokens); a move ends within
  *           `moveRounds`; a holder and its heir do not crash within `lostRounds` of each other.
- * Safety    a node holds at most one token; no token is held by two nodes (after a loss, not in the end).
- * Liveness  tokens settle: each makes at most 1 + log(12 / threshold) / log(cooling) moves in an epoch, since every move raises
- *           the force that it takes for the next, and no net force exceeds that of the 12 tokens a node knows. In the end
- *           there are as many tokens as in the beginning, and each node uses a super-peer.
- * Cost      2N messages of gossip a round, and one to the heir of each token.
+ * Safety    a node holds at most one token; no token is held by two nodes (after a loss, eventually).
+ * Liveness  tokens settle: each token makes at most 1 + log(12 / threshold) / log(cooling) moves in an epoch, because
+ *           every move raises the force that the next one needs, and no net force exceeds the force of the 12 tokens
+ *           that a node knows. Eventually, there are as many tokens as initially, and each node uses a super-peer.
+ * Cost      2N gossip messages per round, plus one to each token's heir.
  */
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { count, nodeIds, type OptionsOf, option, optionTable, positive } from "../../options.ts";
@@ -34,38 +33,45 @@ import {
   type Token,
 } from "./vocabulary.ts";
 
+/** Vocabulary of the super-peer election by repelling tokens. */
 export type { SuperPeerTokens } from "./vocabulary.ts";
 
+/** The option table of super-peer-tokens. */
 export const tokenOptions = optionTable("super-peer-tokens", {
   ...spaceOptions,
   share: positive(0.1, "the share of all nodes that should be super-peers", { max: 1 }),
   members: option(
     nodeIds(1_000_000),
     [],
-    "all nodes; empty: those that the driver names. Above a thousand nodes it is faster to name them",
+    "all nodes; if empty, the nodes that the driver names. With more than a thousand nodes, listing them is faster",
   ),
   roundMs: count(500, "the time between two rounds"),
-  reach: positive(2.5, "how far the force of a token reaches, in distances between evenly spread tokens"),
-  threshold: positive(0.1, "the net force that moves a token for the first time; the force of one token nearby is 1"),
-  cooling: positive(1.25, "the factor by which each move raises that; tokens settle only if it is above 1", {
+  reach: positive(2.5, "the range of a token's force, in multiples of the distance between evenly spread tokens"),
+  threshold: positive(
+    0.1,
+    "the net force needed to move a token for the first time; one nearby token has a force of 1",
+  ),
+  cooling: positive(1.25, "each move multiplies `threshold` by this factor; tokens settle only if it exceeds 1", {
     above: 1,
   }),
-  step: positive(0.35, "how far a force of 1 moves a token, in the same distances as `reach`"),
-  holdRounds: count(6, "for how many rounds a token rests after a move, so that others learn of it"),
-  settleRounds: count(12, "the number of rounds after which its holder is a super-peer"),
-  moveRounds: count(3, "the number of rounds after which a move counts as failed"),
-  lostRounds: count(6, "the number of silent rounds after which a successor makes the token again"),
+  step: positive(0.35, "how far a force of 1 moves a token, in the same unit as `reach`"),
+  holdRounds: count(6, "how many rounds a token stays in place after a move, so that other nodes learn about it"),
+  settleRounds: count(12, "the holder of a token becomes a super-peer after this many rounds"),
+  moveRounds: count(3, "a move counts as failed after this many rounds"),
+  lostRounds: count(6, "a successor regenerates the token after this many silent rounds"),
 });
 
+/** Options of `superPeerTokens()`. */
 export type SuperPeerTokensOptions = OptionsOf<typeof tokenOptions>;
 
+/** Creates the super-peer election by repelling tokens. @throws UsageError if an option is unknown or out of range. */
 export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protocol<SuperPeerTokens> {
   const options = tokenOptions.settle(given);
   const { roundMs, holdRounds, settleRounds, moveRounds, lostRounds, threshold, cooling, members, share } = options;
   const where = space(options);
   let around: { nodes: readonly NodeId[]; made: Neighbourhood } | null = null;
 
-  /** All nodes share one, which is made when the first of them needs it. */
+  /** Returns the neighborhood, which is created on first use. All nodes share it. */
   function surroundings(self: NodeId, peers: readonly NodeId[]): Neighbourhood {
     const nodes = members.length > 0 ? members : [...peers, self].sort((a, b) => a - b);
     if (around === null || (around.nodes !== nodes && !isSame(around.nodes, nodes)))
@@ -103,7 +109,7 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
 
   const isSettled = ({ token, held }: State): boolean => token !== null && held >= settleRounds;
 
-  /** The holder's part of a round. */
+  /** Performs the holder's part of a round. */
   function keep(state: State, token: Token, ctx: Ctx): void {
     if (state.moving > 0) {
       state.moving -= 1;
@@ -113,10 +119,10 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
     nameHeir(state, token, ctx);
   }
 
-  /** Moves the token if the net force is strong enough, and somebody lies in its direction. */
+  /** Moves the token if the net force is strong enough and there is a node in its direction. */
   function push(state: State, token: Token, ctx: Ctx): void {
     const { spacing } = surroundings(ctx.self, ctx.peers);
-    // Beyond half the way round the torus a token would push from the wrong side.
+    // Beyond half the torus's circumference, a token would push from the wrong side.
     const reach = Math.min(options.reach * spacing, 0.5);
     const force = netForce(where, ctx.self, state.known, reach);
     if (length(force) <= threshold * cooling ** token.moves) return;
@@ -126,12 +132,12 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
       force.map((x) => x * scale),
     );
     const next = nearer(state, ctx.self, goal);
-    if (next === null) return; // It lies as well as it can.
+    if (next === null) return; // No neighbor is closer to the goal.
     state.moving = moveRounds;
     ctx.send(next, { type: "move", token: { ...token, moves: token.moves + 1 }, goal, holder: ctx.self });
   }
 
-  /** The neighbour next to the goal, if it is nearer than this node. */
+  /** Returns the neighbor closest to the goal, if it is closer than this node. */
   function nearer(state: State, self: NodeId, goal: Point): NodeId | null {
     let [best, least]: [NodeId | null, number] = [null, where.distance(where.pointOf(self), goal)];
     for (const node of state.neighbours) {
@@ -157,13 +163,13 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
     if (heir !== undefined) ctx.send(heir, { type: "heir", token, isOver: false });
   }
 
-  /** The heir's part of a round. Null: there is nothing to watch any more. */
+  /** Performs the heir's part of a round. Returns null if there is nothing left to watch. */
   function watch(state: State, legacy: Legacy, ctx: Ctx): Legacy | null {
     const elsewhere = state.known.find(({ id }) => id === legacy.id);
-    if (elsewhere !== undefined && isLater(elsewhere, legacy)) return null; // It lives on.
+    if (elsewhere !== undefined && isLater(elsewhere, legacy)) return null; // The token survives elsewhere.
     const silence = legacy.silence + 1;
     const { id, epoch, moves, holder } = legacy;
-    // The holder is asked before it is suspected: its rounds may be longer than ours.
+    // Ask the holder before suspecting it, because its rounds may be longer than this node's.
     if (silence === lostRounds) ctx.send(holder, { type: "check", token: { id, epoch, moves } });
     if (silence <= lostRounds) return { ...legacy, silence };
     const renewed = { id, epoch: epoch + 1, moves: 0 };
@@ -172,7 +178,8 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
       nameHeir(state, renewed, ctx);
       return null;
     }
-    // It holds another one by now: somebody else takes this one, or it tries again after the next question.
+    // This node already holds a different token, so it sends this one to another node. If that fails, it will try again
+    // after the next `check`.
     const free = nearestFree(state);
     if (free !== undefined)
       ctx.send(free, { type: "move", token: renewed, goal: [...where.pointOf(free)], holder: ctx.self });
@@ -183,7 +190,7 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
     const { neighbours } = state;
     const partner = neighbours[state.turn % Math.max(1, neighbours.length)];
     state.partner = partner ?? null;
-    if (partner === undefined) return; // Alone.
+    if (partner === undefined) return; // This node is alone.
     state.turn = (state.turn + 1) % neighbours.length;
     ctx.send(partner, { type: "gossip", tokens: told(state, ctx.self, isSettled(state)) });
   }
@@ -192,12 +199,12 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
     if (state.silent.includes(from)) state.silent = state.silent.filter((node) => node !== from);
     const { token } = state;
     if (token !== null && tokens.some((each) => each.id === token.id && isLater(each, { ...token, holder: ctx.self })))
-      giveAway(state, token, ctx); // Made anew, or taken without this node's hearing of it.
+      giveAway(state, token, ctx); // The token was recreated, or taken without this node's knowledge.
     learn(where, state, ctx.self, state.token === null ? tokens : tokens.filter(({ id }) => id !== state.token?.id));
     choose(state, ctx);
   }
 
-  /** The nearest super-peer of which this node knows. */
+  /** Chooses the nearest super-peer that this node knows of. */
   function choose(state: State, ctx: Ctx): void {
     const superPeer = isSettled(state) ? ctx.self : state.known.find((each) => each.isSettled)?.holder;
     if (superPeer === undefined || superPeer === state.superPeer) return;
@@ -233,12 +240,12 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
       taken(state, from, { token }, ctx) {
         state.legacies = state.legacies.filter(({ id }) => id !== token.id);
         if (state.token?.id !== token.id || !isLater({ ...token, holder: from }, { ...state.token, holder: ctx.self }))
-          return; // Late: gossip was faster, or it was given up and came back since.
+          return; // The answer is late: gossip was faster, or the token was given up and has since come back.
         giveAway(state, token, ctx);
         learn(where, state, ctx.self, [{ ...token, holder: from, age: 0, isSettled: false }]);
       },
       refused(state, _from, { token }) {
-        if (state.moving === 0 || state.token?.id !== token.id) return; // Late.
+        if (state.moving === 0 || state.token?.id !== token.id) return; // A late answer.
         stay(state, state.token);
       },
       heir(state, from, { token, isOver }) {
@@ -246,7 +253,8 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
         state.legacies = isOver ? others : [...others, { ...token, holder: from, silence: 0 }].slice(-MAX_KNOWN);
       },
       check(state, from, { token }, ctx) {
-        // A node that gave it away has told its heir so. One that lost it in a crash says nothing.
+        // A node that gave the token away has already notified its heir. A node that lost it in a crash does not
+        // answer.
         if (state.token?.id === token.id) ctx.send(from, { type: "heir", token: state.token, isOver: false });
       },
     },
@@ -259,7 +267,10 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
   };
 }
 
-/** What it began with it has passed on since, or lost in the crash: its heir makes it anew. */
+/**
+ * Gives up the initial token, which the node has passed on or lost in a crash. If the token was lost, its heir
+ * recreates it.
+ */
 function forgo(state: State): void {
   state.token = null;
 }
@@ -272,7 +283,7 @@ function roleOf({ token, moving }: State, isSuperPeer: boolean): string {
 const isSame = (a: readonly NodeId[], b: readonly NodeId[]): boolean =>
   a.length === b.length && a.every((node, i) => node === b[i]);
 
-/** The nearest neighbour that answers and holds none, as far as this node knows. */
+/** Returns the nearest neighbor that, as far as this node knows, answers and does not hold a token. */
 function nearestFree({ neighbours, silent, known }: State): NodeId | undefined {
   return neighbours.find((node) => !silent.includes(node) && !known.some(({ holder }) => holder === node));
 }
@@ -284,7 +295,7 @@ function take(state: State, token: Token): void {
   state.known = state.known.filter(({ id }) => id !== token.id);
 }
 
-/** The move came to nothing. It counts, so that there is an end to trying. */
+/** Ends a failed move. It still counts as a move, so that the attempts come to an end. */
 function stay(state: State, token: Token): void {
   state.moving = 0;
   state.held = 0;
@@ -296,9 +307,9 @@ const declared: Pick<Protocol<SuperPeerTokens>, "source" | "assumes" | "costs"> 
   assumes: [
     "crash-recovery nodes with a journal",
     "reliable links",
-    "every node knows its place in the space, and some neighbours",
+    "every node knows its position in the space and some neighbors",
     "a move ends within moveRounds",
-    "a holder and its heir do not crash within lostRounds of each other",
+    "a holder and its successor do not crash within lostRounds of each other",
   ],
-  costs: [{ when: "one round of gossip of all", messages: (count) => 2 * count }],
+  costs: [{ when: "one gossip round of all nodes", messages: (count) => 2 * count }],
 };

@@ -1,30 +1,33 @@
-/** What nodes know of tokens, and what they say to each other. */
+/** The vocabulary of the tokens (space, state and messages), and functions on the space. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import { hash } from "../../../core/plain.ts";
 import type { Context, NodeId, Property, World } from "../../../core/protocol.ts";
 import { boolean, list, natural, real, type Shape, struct } from "../../../core/shape.ts";
 import { count, option, type ValuesOf } from "../../options.ts";
 
-// The m-dimensional space in which nodes have their places: the unit torus of Ratnasamy et al., "CAN", SIGCOMM 2001.
+// The m-dimensional space for nodes' positions, which is the unit torus from Ratnasamy et al., "CAN", SIGCOMM 2001.
 
+/** Coordinates, each from 0 (inclusive) to 1 (exclusive). */
 export type Point = readonly number[];
 
+/** The space that contains nodes' and tokens' positions. */
 export interface Space {
   readonly dimensions: number;
   pointOf(node: NodeId): Point;
   distance(from: Point, to: Point): number;
-  /** The shortest way, as a vector. */
+  /** Returns the shortest path between two points, as a vector. */
   way(from: Point, to: Point): number[];
-  /** Where one comes to. */
+  /** Returns the point at `from` plus the vector `by`. */
   moved(from: Point, by: Point): number[];
 }
 
+/** The options that determine positions. */
 export const spaceOptions = {
-  dimensions: count(2, "the dimensions of the space"),
+  dimensions: count(2, "the number of dimensions of the space"),
   positions: option(
     list(list(real, 16), 1_000_000) as Shape<readonly Point[]>,
     [],
-    "the coordinates by node id, in [0, 1); empty: hashes of node ids",
+    "the coordinates, in [0, 1), indexed by node id; if empty, hashes of the node ids",
   ),
 };
 
@@ -32,6 +35,7 @@ type SpaceOptions = ValuesOf<typeof spaceOptions>;
 
 const HASHES = 2 ** 53;
 
+/** Creates the space. @throws UsageError if a position lies outside the space */
 export function space({ dimensions, positions }: SpaceOptions): Space {
   const stray = positions.find((point) => point.length !== dimensions || point.some((x) => !(x >= 0 && x < 1)));
   if (stray !== undefined)
@@ -58,7 +62,7 @@ export function space({ dimensions, positions }: SpaceOptions): Space {
     if (point !== undefined) return point;
     throw new UsageError(
       "bad-option",
-      unexpected("super-peer-tokens.positions", `one for node ${node} too`, positions),
+      unexpected("super-peer-tokens.positions", `an entry for node ${node} as well`, positions),
     );
   }
 
@@ -80,7 +84,7 @@ export function space({ dimensions, positions }: SpaceOptions): Space {
   };
 }
 
-/** On a circle of length 1, between −½ and ½. */
+/** Returns the signed distance on a circle of length 1, between −½ and ½. */
 function span(from: number, to: number): number {
   const way = to - from;
   return way > 0.5 ? way - 1 : way < -0.5 ? way + 1 : way;
@@ -88,9 +92,9 @@ function span(from: number, to: number): number {
 
 const wrapped = (x: number): number => x - Math.floor(x);
 
-// Tokens repel each other: each with a force of 1 where they touch, that falls to 0 at `reach`.
+// Tokens repel each other with a force that is 1 at distance 0 and falls to 0 at `reach`.
 
-/** The net force on a token at `self`, as a vector. */
+/** Returns the net force on a token at `self`, as a vector. */
 export function netForce(space: Space, self: NodeId, others: readonly Sighting[], reach: number): number[] {
   const own = space.pointOf(self);
   const net = own.map(() => 0);
@@ -99,84 +103,98 @@ export function netForce(space: Space, self: NodeId, others: readonly Sighting[]
     const distance = length(away);
     if (distance >= reach) continue;
     const strength = 1 - distance / reach;
-    // Two nodes at one point: the higher id goes one way, the lower the other.
+    // If two nodes are at the same point, the higher id moves one way and the lower id the other.
     if (distance === 0) net[0] = (net[0] ?? 0) + (self > holder ? strength : -strength);
     else for (const [axis, x] of away.entries()) net[axis] = (net[axis] ?? 0) + (strength * x) / distance;
   }
   return net;
 }
 
+/** Returns the vector's Euclidean length. */
 export const length = (vector: readonly number[]): number => Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0));
 
-/** A token in one of its lives. Of two with one id, the later counts: (epoch, moves), and at last the holder's id. */
+/**
+ * One incarnation of a token. If there are two with the same id, the later one counts, as determined by the epoch, then
+ * the moves, then the holder's id.
+ */
 export interface Token {
   id: number;
-  /** How often it was lost and made anew. */
+  /** How many times the token has been lost and recreated. */
   epoch: number;
-  /** How often it has moved, or tried to, in this epoch. */
+  /** How many times the token has moved, or tried to move, in this epoch. */
   moves: number;
 }
 
-/** What a node has heard of a token. */
+/** A node's knowledge of a token. */
 export interface Sighting extends Token {
   holder: NodeId;
-  /** Rounds since the holder said so. */
+  /** The number of rounds since the holder's report. */
   age: number;
-  /** Whether its holder is a super-peer. */
+  /** Whether the token's holder is a super-peer. */
   isSettled: boolean;
 }
 
-/** A token whose holder has named this node its heir. */
+/** A token for which this node is the heir: the node that recreates the token if it is lost. */
 export interface Legacy extends Token {
   holder: NodeId;
-  /** Rounds since the holder said so. */
+  /** The number of rounds since the holder's report. */
   silence: number;
 }
 
+/** Vocabulary of the super-peer election by repelling tokens. */
 export type SuperPeerTokens = {
   state: {
     neighbours: NodeId[];
     token: Token | null;
-    /** Rounds for which the token has been here, up to what a super-peer needs. */
+    /** The number of rounds that this node has held the token, up to the number that a super-peer needs. */
     held: number;
-    /** Rounds that are left for a move to come to an end; 0 while none is under way. */
+    /** The number of rounds left for the current move to end, or 0 if none is in progress. */
     moving: number;
     heir: NodeId | null;
     legacies: Legacy[];
-    /** Of tokens elsewhere, the nearest first. */
+    /** The known tokens at other nodes, nearest first. */
     known: Sighting[];
-    /** The node that this one gossips with next. */
+    /** The index of the next neighbor to gossip with. */
     turn: number;
-    /** The one that it gossiped with last, until that one answers. */
+    /** The neighbor that this node last gossiped with, until it answers. */
     partner: NodeId | null;
-    /** Neighbours that did not answer the last time. */
+    /** Neighbors that did not answer last time. */
     silent: NodeId[];
     superPeer: NodeId | null;
   };
-  message: /** What I know of tokens; tell me what you know. */
+  message: /** The sender's sightings. The receiver answers with its own. */
     | { type: "gossip"; tokens: Sighting[] }
     | { type: "answer"; tokens: Sighting[] }
-    /** Goes from node to node, each nearer to the goal; the last takes it. */
+    /**
+     * Moves a token. The message is forwarded from node to node, each closer to the goal than the previous one. The
+     * last node takes the token.
+     */
     | { type: "move"; token: Token; goal: number[]; holder: NodeId }
     | { type: "taken"; token: Token }
     | { type: "refused"; token: Token }
-    /** Should I fall silent, make this token anew. Or: no longer. */
+    /**
+     * Makes the receiver the token's heir, which recreates the token if the sender falls silent. If `isOver` is set,
+     * the receiver is no longer the heir.
+     */
     | { type: "heir"; token: Token; isOver: boolean }
-    /** I am the heir of this token, and have not heard of you: do you still hold it? */
+    /**
+     * Asks whether the receiver still holds the token, because the sender, the token's heir, has not received anything
+     * from it recently.
+     */
     | { type: "check"; token: Token };
   timer: "round";
-  /** Begins a round now. */
+  /** Starts a round now. */
   command: { type: "call" };
-  /** The node's super-peer is another one than before. */
+  /** The node's super-peer has changed. */
   event: { type: "elected"; leader: NodeId };
-  /** The node has run: the token that it began with is elsewhere by now, or was lost with it. */
+  /** The node has run before, so its initial token has moved elsewhere or was lost when the node crashed. */
   record: { type: "begun" };
 };
 
 export type State = SuperPeerTokens["state"];
 export type Ctx = Context<SuperPeerTokens>;
 
-/** So many tokens a node knows of at most: those nearest to it. */
+/** The maximum number of tokens that a node remembers. It keeps the nearest ones. */
 export const MAX_KNOWN = 12;
 const MAX_DIMENSIONS = 16;
 
@@ -200,14 +218,20 @@ export const shapes = {
   record: { begun: {} },
 } as const;
 
-/** Whether the first is the later life of one token. Equal lives at two nodes: the higher id keeps it. */
+/**
+ * Whether `a` is a later incarnation of the token than `b`. If two nodes hold the same incarnation, the node with the
+ * higher id keeps the token.
+ */
 export function isLater(a: Token & { holder: NodeId }, b: Token & { holder: NodeId }): boolean {
   return a.epoch !== b.epoch ? a.epoch > b.epoch : a.moves !== b.moves ? a.moves > b.moves : a.holder > b.holder;
 }
 
 type Nodes = World<State>;
 
-/** Who holds each token. A holder whose token is on its way does not count: it only keeps what may come back. */
+/**
+ * Returns the holders of each token. A holder with a move in progress does not count, because it only keeps a token
+ * that may come back.
+ */
 function holders({ alive, state }: Nodes): Map<number, NodeId[]> {
   const found = new Map<number, NodeId[]>();
   for (const node of alive) {
@@ -218,7 +242,7 @@ function holders({ alive, state }: Nodes): Map<number, NodeId[]> {
   return found;
 }
 
-/** `tokens`: how many there were in the beginning. */
+/** Returns the election's properties. @param tokens the initial number of tokens */
 export function superPeerProperties(
   isSettled: (state: State) => boolean,
   tokens: () => number,
@@ -232,13 +256,13 @@ export function superPeerProperties(
     },
     {
       name: "none lost",
-      claim: "in the end there are as many tokens as in the beginning, or as alive nodes if these are fewer",
+      claim: "eventually there are as many tokens as initially, or as many as live nodes if there are fewer of those",
       when: "eventually",
       holds: (world) => holders(world).size === Math.min(tokens(), world.alive.length),
     },
     {
       name: "settled",
-      claim: "in the end each token is held by one node, which is a super-peer",
+      claim: "eventually each token is held by one node, which is a super-peer",
       when: "eventually",
       holds(world) {
         const held = [...holders(world)];
@@ -248,7 +272,7 @@ export function superPeerProperties(
     },
     {
       name: "served",
-      claim: "in the end each node uses a super-peer",
+      claim: "eventually each node uses a super-peer",
       when: "eventually",
       holds: ({ alive, state }) =>
         alive.every((node) => {

@@ -1,4 +1,4 @@
-/** The coordination service through whatever may happen to a network and its nodes, drawn at random. */
+/** Runs the coordination service under random faults of the network and the nodes. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { modelRun } from "../../../../test/protocols/service/model-runs.ts";
@@ -6,7 +6,7 @@ import { store } from "../../../../test/protocols/service/store-model.ts";
 import { type SwarmOptions, swarm } from "../../../../test/protocols/service/swarm.ts";
 import { checkLinearizability } from "../../../history/check.ts";
 
-/** What a run comes to; all of it is as it should be if nothing is said. */
+/** @returns the problems of a run, or an empty list if it is correct */
 function problems(options: SwarmOptions): string[] {
   const report = swarm(options);
   const { verdict } = checkLinearizability(report.history, store());
@@ -14,9 +14,11 @@ function problems(options: SwarmOptions): string[] {
     ...report.violations,
     ...report.gaps,
     ...(verdict === "holds" ? [] : [`linearizable: ${verdict}`]),
-    ...(report.unanswered > 0 ? [`${report.unanswered} operations after all was healed are not answered`] : []),
-    ...(report.lostWrongly > 0 ? [`${report.lostWrongly} sessions expired after all was healed`] : []),
-    ...(report.keptWrongly > 0 ? [`${report.keptWrongly} sessions of nobody are kept`] : []),
+    ...(report.unanswered > 0
+      ? [`${report.unanswered} operations are not answered after all faults were repaired`]
+      : []),
+    ...(report.lostWrongly > 0 ? [`${report.lostWrongly} sessions expired after all faults were repaired`] : []),
+    ...(report.keptWrongly > 0 ? [`${report.keptWrongly} sessions of crashed clients are kept`] : []),
   ];
 }
 
@@ -26,7 +28,7 @@ const nothing = (more: Partial<SwarmOptions> = {}) =>
   });
 
 describe("the state machine of the service", () => {
-  it("does with keys, leases, locks, semaphores, queues and barriers what its operations mean, each once", () =>
+  it("applies operations on keys, leases, locks, semaphores, queues and barriers as a model does, each once", () =>
     fc.assert(
       fc.property(fc.nat(), (seed) => {
         expect(modelRun(seed, 150)).toBeNull();
@@ -36,12 +38,12 @@ describe("the state machine of the service", () => {
 });
 
 describe("the coordination service in adversity", () => {
-  it("is linearizable, holds no lock twice, tells every change once, and goes on when all is healed", () =>
+  it("is linearizable, grants no lock twice, reports every change once, and continues when all faults are healed", () =>
     fc.assert(nothing({ operations: 30 }), { numRuns: 8 }));
-  it("likewise with pauses, but for what deadlines are for", () =>
+  it("does so with pauses, except for guarantees that need deadlines", () =>
     fc.assert(nothing({ pauses: true, operations: 30 }), { numRuns: 4 }));
 
-  it("likewise in long searches", { tags: ["larger"] }, () => {
+  it("does so in long searches", { tags: ["larger"] }, () => {
     fc.assert(nothing(), { numRuns: 80 });
     fc.assert(nothing({ pauses: true }), { numRuns: 40 });
   });

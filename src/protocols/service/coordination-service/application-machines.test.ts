@@ -1,4 +1,4 @@
-/** State machines of the application: what replicas do with them, defined or not, sound or not. */
+/** Checks user-defined state machines in replicas, whether they are defined or not, and correct or not. */
 
 import { describe, expect, it } from "vitest";
 import { type OneReplica, oneReplica, readAll } from "../../../../test/protocols/service/one-replica.ts";
@@ -39,7 +39,7 @@ describe("state machines of the application", () => {
     expect(ask(question)).toEqual({ type: "answered", answer: "5" });
   });
 
-  it("that are defined later catch up with what came before, however much that is", () => {
+  it("that are defined later catch up with all earlier commands", () => {
     const machines: Record<string, MachineDefinition> = {};
     const { apply, ask, data } = withSession({ maxPendingBytes: 1_000_000 }, machines);
     expect(apply(0, execute("2"))).toEqual({ type: "unknown" });
@@ -59,7 +59,7 @@ describe("state machines of the application", () => {
     const { apply, data, events } = withSession({ maxPendingBytes: 1_000 });
     events();
     apply(0, { type: "execute", machine: "other", command: "x".repeat(60) });
-    expect(events()).toEqual([]); // Less than an eighth.
+    expect(events()).toEqual([]); // Pending commands are reported only from an eighth of the limit.
     apply(0, { type: "execute", machine: "other", command: "x".repeat(308) });
     apply(0, execute("x".repeat(400)));
     apply(0, execute(""));
@@ -71,13 +71,13 @@ describe("state machines of the application", () => {
     const stopped = {
       code: "undefined-machine",
       message:
-        'expected the state machine "sum" to be defined at this member, and it is not: 1040 bytes of commands wait for that here, and at most 1000 do. Nothing is lost: start the member again, and call replicated("sum", …) in the turn in which join() resolves, at every member',
+        'expected the state machine "sum" to be defined at this member, but it is not: 1040 bytes of commands are waiting for it, and the maximum is 1000. No data is lost: restart the member, and call replicated("sum", …) as soon as join() resolves, at every member',
     };
     expect(() => apply(0, execute("x".repeat(102)))).toThrow(expect.objectContaining(stopped));
     expect(valuesOf(data.machines).map(({ pending }) => pending?.length)).toEqual([2, 3]);
   });
 
-  it("whose definition throws or answers no text fail, and change nothing", () => {
+  it("whose definition throws or returns no text fail, and change nothing", () => {
     const init = (): never => {
       throw new Error("no config");
     };
@@ -102,7 +102,7 @@ describe("state machines of the application", () => {
     });
   });
 
-  it("have room for so much: what would make the state larger is refused and changes nothing, what makes it smaller is done", () => {
+  it("have limited space: a command that grows the state beyond the limit is refused without effect, one that shrinks it is not", () => {
     const texts: MachineDefinition = {
       init: () => "",
       apply: (state, command) => [
@@ -134,14 +134,14 @@ describe("state machines of the application", () => {
     expect(JSON.stringify(data.machines).length).toBeLessThan(70_000);
   });
 
-  it("are so many", () => {
+  it("are limited in number", () => {
     const { apply } = withSession({ maxMachines: 2 });
     for (const machine of ["a", "b"]) apply(0, { type: "execute", machine, command: "1" });
     expect(apply(0, { type: "execute", machine: "c", command: "1" })).toMatchObject({ code: "too-many" });
   });
 });
 
-describe("a state that is no plain data", () => {
+describe("a state that is not plain data", () => {
   const faulty: MachineDefinition = {
     init: () => ({ best: 0 }),
     apply(state, command) {
@@ -167,7 +167,7 @@ describe("a state that is no plain data", () => {
     expect(best(replica)).toBe(2);
   });
 
-  it("is that of no snapshot, where a state was changed in place", () => {
+  it("is in no snapshot if a state was changed in place", () => {
     const replica = withSession({ maxMachineBytes: 100_000 }, { m: faulty });
     for (const command of ["1", "2"]) replica.apply(0, execute(command));
     expect(areSound(replica.data, { m: faulty })).toBe(true);
@@ -177,7 +177,7 @@ describe("a state that is no plain data", () => {
 });
 
 describe("snapshots of a replica", () => {
-  /** Of which no machine is defined at first. It is told of one entry of the log after the other. */
+  /** Creates a replica that receives log entries one by one. At first no machine is defined. */
   function stage(given: Partial<ReplicaOptions>, machines: Record<string, MachineDefinition> = {}) {
     const protocol = replica(given, machines);
     const state = protocol.init(0, []);
@@ -206,7 +206,7 @@ describe("snapshots of a replica", () => {
   const execute = (command: string): Operation => ({ type: "execute", machine: "m", command });
   const count: MachineDefinition = { init: () => 0, apply: (state) => [(state as number) + 1, ""] };
 
-  it("hold what waits for a machine, and once it is defined its state, though nobody has used it since", () => {
+  it("contain the pending commands of a machine, and its state once it is defined, even if it is not used", () => {
     const machines: Record<string, MachineDefinition> = {};
     const { saved, decided } = stage({ snapshotChars: 1_000 }, machines);
     const fill = (): void => {
@@ -221,7 +221,7 @@ describe("snapshots of a replica", () => {
     expect(last()).toMatchObject({ isDefined: true, state: 3, pending: [] });
   });
 
-  it("are taken seldom while what has waited is run, however small the state is that comes of it", () => {
+  it("are rare while pending commands run, even if the resulting state is small", () => {
     const machines: Record<string, MachineDefinition> = {};
     const { saved, decided, state } = stage({ snapshotChars: 1_000 }, machines);
     for (let at = 0; at < 400; at++) decided(execute("x".repeat(1_000)));
@@ -234,10 +234,10 @@ describe("snapshots of a replica", () => {
     expect(lastLength()).toBeLessThan(10_000);
     expect(saved.length - before).toBeLessThan(8);
     for (let at = 0; at < 400; at++) decided(execute("x".repeat(1_000)));
-    expect(state.saved).toBeLessThan(10_000); // From then on as often as ever.
+    expect(state.saved).toBeLessThan(10_000); // Afterwards it is saved as often as usual.
   });
 
-  it("are not taken of a state that was changed in place and is no plain data any more", () => {
+  it("are not taken of a state that was changed in place and is no longer plain data", () => {
     const inPlace: MachineDefinition = {
       init: () => ({ sum: 0 }),
       apply(state) {

@@ -1,4 +1,4 @@
-/** The deterministic state machine: what an entry of the log does to the data, and what can be read from them. */
+/** The deterministic state machine, which applies log entries to the data and answers queries from the data. */
 import type { NodeId } from "../../../core/protocol.ts";
 import { hasShape } from "../../../core/shape.ts";
 import { applyToBarrier, arrivalIn } from "./barriers.ts";
@@ -36,7 +36,10 @@ import { lookUp } from "./table.ts";
 
 type Batch = Extract<Proposal, { type: "operations" }>;
 
-/** What a member does not understand changes nothing. */
+/**
+ * Returns the proposal in a log entry. Null if this version does not understand the entry; the entry then has no
+ * effect.
+ */
 export function readProposal(text: string): Proposal | null {
   let read: unknown;
   try {
@@ -47,7 +50,7 @@ export function readProposal(text: string): Proposal | null {
   return hasShape(proposalShape, read) ? (read as Proposal) : null;
 }
 
-/** What an entry of the log was about: the session as it was when the entry had been applied, and whether it is over. */
+/** The session affected by a log entry, as it was after the entry was applied, and whether it has ended. */
 export interface Applied {
   member: NodeId;
   life: number;
@@ -55,7 +58,7 @@ export interface Applied {
   isOver: boolean;
 }
 
-/** @param index of its place in the log. @returns null where nobody need hear of it. */
+/** Applies a log entry. @param index the entry's index in the log @returns null if no session is affected */
 export function applyProposal(
   on: Applying,
   machines: MachineDefinitions,
@@ -76,7 +79,8 @@ function applyBatch(on: Applying, machines: MachineDefinitions, member: NodeId, 
     if (life <= (data.lives[member] ?? 0) || isForgotten(data, member))
       return { member, life, session: null, isOver: true };
     const [opening] = operations;
-    // Behind a gap: what opens it comes again, and this after it.
+    // The operation that opens this session is not in the log. The member proposes it again, followed by these
+    // operations.
     if (first !== 1 || opening?.type !== "begin") return { member, life, session: null, isOver: false };
     if (!isClient(member)) data.version = Math.max(data.version, opening.version);
     session = openSession(on, member, life, opening.ttlMs, index);
@@ -84,7 +88,7 @@ function applyBatch(on: Applying, machines: MachineDefinitions, member: NodeId, 
   session.seen = index;
   dropAcknowledged(session, acknowledged);
   for (const [at, operation] of operations.entries()) {
-    if (first + at !== session.applied + 1) continue; // It has been applied, or stands behind a gap.
+    if (first + at !== session.applied + 1) continue; // The operation has already been applied, or comes after a gap.
     const result = applyOperation(on, machines, session, operation);
     session.applied += 1;
     session.replies.push({ revision: data.revision, result });
@@ -148,6 +152,7 @@ function applyOperation(
   }
 }
 
+/** Answers a query using the data. */
 export function answerTo(on: Pick<Applying, "data" | "limits">, machines: MachineDefinitions, query: Query): Answer {
   const { data } = on;
   switch (query.type) {

@@ -12,7 +12,7 @@ function withSessions(count: number) {
 }
 
 describe("barriers", () => {
-  it("let everybody pass when so many have arrived, again and again", () => {
+  it("let all parties pass when enough have arrived, repeatedly", () => {
     const { apply, events, sessions } = withSessions(3);
     for (const wait of [1, 2]) {
       events();
@@ -29,7 +29,7 @@ describe("barriers", () => {
     }
   });
 
-  it("count nobody twice, nobody who has left, and nobody whose session is over", () => {
+  it("count no party twice, after it has left, or after its session has ended", () => {
     const { apply, end } = withSessions(4);
     apply(0, arrive(1));
     expect(apply(0, arrive(1))).toMatchObject({ ahead: 2 });
@@ -42,7 +42,7 @@ describe("barriers", () => {
     expect(apply(3, arrive(1))).toMatchObject({ type: "passed" });
   });
 
-  it("say what became of an arrival, as long as its session lasts", () => {
+  it("report the state of an arrival, as long as its session lasts", () => {
     const { apply, ask, end, sessions } = withSessions(3);
     const stateOf = (member: number) =>
       ask({ type: "arrival", name: "b", session: sessions[member] as number, wait: 1 });

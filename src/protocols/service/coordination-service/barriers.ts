@@ -1,4 +1,4 @@
-/** Barriers by name: nobody goes on before so many have arrived. */
+/** Named barriers, at which sessions wait until the given number of parties has arrived. */
 import type { Answer, BarrierOperation, Result, SessionId, WaitId } from "./operations.ts";
 import { MAX_PARTIES, refuse } from "./operations.ts";
 import { type Applying, type Barrier, type Data, nextRevision, sessionNamed } from "./state.ts";
@@ -18,9 +18,9 @@ export function applyToBarrier(on: Applying, session: SessionId, operation: Barr
     );
   const known = lookUp(data.barriers, name);
   if (known !== null && known.parties !== parties)
-    return refuse("in-use", `${known.parties} parties meet there, not ${parties}`);
+    return refuse("in-use", `expected parties to be ${known.parties}, as in the existing barrier, got ${parties}`);
   if (known === null && data.barriers.size >= limits.maxNames)
-    return refuse("too-many", `there are ${limits.maxNames} barriers already`);
+    return refuse("too-many", `there are already ${limits.maxNames} barriers`);
   const barrier: Barrier = known ?? { parties, arrivals: [] };
   if (!barrier.arrivals.some((arrival) => arrival.session === session && arrival.wait === wait))
     barrier.arrivals.push({ session, wait });
@@ -41,10 +41,12 @@ function leave({ data }: Applying, name: string, isGone: (arrival: Barrier["arri
   if (barrier.arrivals.length === 0) strike(data.barriers, name);
 }
 
+/** Withdraws all arrivals by a session that has ended. */
 export function leaveBarriers(on: Applying, session: SessionId): void {
   for (const name of keysOf(on.data.barriers)) leave(on, name, (arrival) => arrival.session === session);
 }
 
+/** Returns an arrival's state. */
 export function arrivalIn(data: Data, name: string, session: SessionId, wait: WaitId): Answer {
   const arrivals = lookUp(data.barriers, name)?.arrivals ?? [];
   if (arrivals.some((arrival) => arrival.session === session && arrival.wait === wait))
@@ -52,5 +54,6 @@ export function arrivalIn(data: Data, name: string, session: SessionId, wait: Wa
   return { type: "arrival", state: sessionNamed(data, session) === null ? "unknown" : "passed" };
 }
 
+/** Returns whether the session is waiting at any barrier. */
 export const waitsAtBarrier = ({ barriers }: Data, session: SessionId): boolean =>
   valuesOf(barriers).some(({ arrivals }) => arrivals.some((arrival) => arrival.session === session));

@@ -1,4 +1,7 @@
-/** Clients that are no members, in the state machine: they come and go, and what is remembered of them is bounded. */
+/**
+ * Checks clients that are not members in the state machine. They come and go, and the number of remembered incarnations
+ * is bounded.
+ */
 import { expect, it } from "vitest";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
 import { FIRST_CLIENT, isClient, type Proposal, STATE_MACHINE_VERSION } from "./operations.ts";
@@ -17,7 +20,7 @@ const openAndAdd = (life: number): Proposal => ({
   ],
 });
 
-it("of clients without a session the oldest are forgotten, and what they asked for is not applied again; members never are", () => {
+it("forgets the oldest clients without a session, never a member, and does not apply their operations again", () => {
   const { data, propose, end, open, ask } = oneReplica();
   open(1);
   end(1);

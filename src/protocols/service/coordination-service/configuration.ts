@@ -1,7 +1,7 @@
 /**
- * Has the log's configuration follow the list of members. The node that leads the log asks for the next step, and again for as long
- * as the two differ: the log refuses what cannot be yet, such as the vote of a newcomer that is not there.
- * Ongaro, "Consensus: Bridging Theory and Practice", 2014, §4.2.
+ * The part that makes the log's configuration follow the member list. As long as the two differ, the leader requests
+ * the next step, and repeats the request. The log refuses steps that are not possible yet, such as giving a vote to a
+ * new member that cannot be reached. Ongaro, "Consensus: Bridging Theory and Practice", 2014, §4.2.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural, nullable } from "../../../core/shape.ts";
@@ -9,20 +9,21 @@ import type { Members } from "../../consensus/family/replicated-log.ts";
 import { nextConfiguration } from "./member-list.ts";
 import { type MemberList, memberListShape } from "./member-words.ts";
 
+/** Vocabulary of the part that changes the log's configuration. */
 export type Configuration = {
   state: { list: MemberList | null; isLeader: boolean };
   timer: "again";
-  command: /** From the replica: this is the list from here on. */
+  command: /** From the replica: the current list. */
     | { type: "listed"; list: MemberList }
-    /** From the log. */
+    /** Commands from the log. */
     | { type: "led"; leader: NodeId | null; term: number };
-  event: /** To the log. */ { type: "wanted" } & Members;
+  event: /** Events for the log. */ { type: "wanted" } & Members;
 };
 
 type State = Configuration["state"];
 type Ctx = Context<Configuration>;
 
-/** @param againMs how long after it has asked it asks again. */
+/** Creates the part. @param againMs how long to wait before repeating a request, in milliseconds */
 export function configuration(againMs = 200): Protocol<Configuration> {
   function ask(state: State, ctx: Ctx): void {
     ctx.cancelTimer("again");

@@ -20,7 +20,7 @@ const sessions = { type: "sessions" } as const;
 const quick = { leaseMs: 400, renewMs: 100, sweepMs: 100, retryMs: 100, idleMs: 1_000 };
 
 describe("a member", () => {
-  it("opens its session with the first operation, and reads what any other has written", () => {
+  it("opens its session with the first operation, and reads the writes of any other member", () => {
     const { submit, query, leader } = stage();
     const other = (leader() + 1) % 3;
     expect(submit(other, put("a", "1"))).toEqual({
@@ -33,7 +33,7 @@ describe("a member", () => {
       expect(query(node, { type: "get", map: "m", key: "a" })).toMatchObject({ answer: { entry: { value: "1" } } });
   });
 
-  it("has many operations under way, which are applied in their order, in few entries of the log", () => {
+  it("has many operations in progress, which are applied in order, in few log entries", () => {
     const { ask, answer, run, sim, leader, query } = stage();
     const other = (leader() + 1) % 3;
     const before = sim.world.state(other).log.commitIndex;
@@ -42,12 +42,13 @@ describe("a member", () => {
     expect(requests.map((request) => answer(other, request))).toMatchObject(
       requests.map((_request, at) => ({ type: "done", result: { type: "counted", value: at + 1 } })),
     );
-    expect(sim.world.state(other).log.commitIndex - before).toBe(5); // One at a time four times, and all that came meanwhile.
+    // Four are proposed one at a time, and then all that arrived in between are proposed together.
+    expect(sim.world.state(other).log.commitIndex - before).toBe(5);
     expect(query(leader(), count)).toMatchObject({ answer: { value: 256 } });
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("while it is corked has what is asked for wait, and then all of it goes together: one entry of the log, one read", () => {
+  it("queues requests while it is corked, and then sends them together: one log entry, one read", () => {
     const { ask, answer, run, sim, leader, submit } = stage();
     const other = (leader() + 1) % 3;
     submit(other, add);
@@ -70,7 +71,7 @@ describe("a member", () => {
     expect([log.commitIndex - index, session.reads.read - read]).toEqual([1, 1]);
   });
 
-  it("refuses more than it may have under way, and what is too large", () => {
+  it("refuses operations beyond its bounds, and ones that are too large", () => {
     const { ask, answer, submit } = stage({ service: { session: { maxPending: 3 } } });
     const requests = Array.from({ length: 4 }, () => ask(0, add));
     expect(answer(0, requests[3] ?? 0)).toMatchObject({ type: "refused", code: "overloaded" });
@@ -80,7 +81,7 @@ describe("a member", () => {
     expect(submit(1, put("a", '"'.repeat(32_000)))).toMatchObject({ type: "done" });
   });
 
-  it("reads for all that wait with one round of messages", () => {
+  it("serves all waiting reads with one round of messages", () => {
     const { sim, leader, run, answer } = stage();
     const other = (leader() + 1) % 3;
     for (let request = 1; request <= 50; request++)
@@ -88,7 +89,8 @@ describe("a member", () => {
     const before = sim.world.state(other).session.reads.read;
     run(100);
     expect(answer(other, 50)).toMatchObject({ type: "read", answer: { value: 0 } });
-    expect(sim.world.state(other).session.reads.read - before).toBe(1); // The first, and one for all others.
+    // One round for the first read, and one for all others.
+    expect(sim.world.state(other).session.reads.read - before).toBe(1);
   });
 
   it("closes a session that it does not use, and writes nothing more", () => {
@@ -102,7 +104,7 @@ describe("a member", () => {
     expect(submit(0, add)).toMatchObject({ type: "done", result: { value: 2 } });
   });
 
-  it("keeps a session that holds something, however idle", () => {
+  it("keeps an idle session that holds something", () => {
     const { submit, run, query, events } = stage({ service: { session: quick } });
     submit(0, acquire(1));
     run(10_000);
@@ -110,7 +112,7 @@ describe("a member", () => {
     expect(events.filter(({ type }) => type === "lost")).toEqual([]);
   });
 
-  it("that departs releases what it holds at once", () => {
+  it("that departs releases its grants at once", () => {
     const { submit, run, query, sim } = stage();
     submit(0, acquire(1));
     sim.command(0, { type: "session", body: { type: "depart" } });
@@ -136,7 +138,7 @@ describe("a session", () => {
     ]);
   });
 
-  it("of a member that is back from a crash ends at once", () => {
+  it("of a restarted member ends at once", () => {
     const { submit, sim, run, events, leader } = stage();
     const [first, second] = [(leader() + 1) % 3, (leader() + 2) % 3] as const;
     submit(first, acquire(1));
@@ -148,7 +150,7 @@ describe("a session", () => {
     expect(events).toContainEqual(expect.objectContaining({ node: second, type: "granted", token: 5 }));
   });
 
-  it("that is cut off is lost to its member before anybody else is granted what it holds", () => {
+  it("that is cut off is lost to its member before another one is granted its locks", () => {
     const { submit, sim, run, events, leader } = stage();
     const [first, second] = [leader(), (leader() + 1) % 3] as const;
     submit(first, acquire(1));
@@ -178,7 +180,7 @@ describe("a session", () => {
     expect(events.filter(({ type, node }) => type === "lost" && node !== old)).toEqual([]);
   });
 
-  it("that is lost answers what is under way once the log says what has become of it, and takes up the rest", () => {
+  it("that is lost answers proposed operations once the log settles them, and requests the rest again", () => {
     const { submit, sim, ask, run, answer, leader, query } = stage({ service: { session: quick } });
     const member = (leader() + 1) % 3;
     submit(member, acquire(1));
@@ -195,7 +197,7 @@ describe("a session", () => {
 });
 
 describe("snapshots", () => {
-  it("bring who was away up to date, sessions and replies and changes included", () => {
+  it("bring a disconnected member up to date, including sessions, replies and changes", () => {
     const { submit, sim, run, query, events, leader } = stage({
       service: { replica: { snapshotChars: 500 }, log: { keptEntries: 0 } },
     });

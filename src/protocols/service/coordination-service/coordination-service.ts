@@ -1,23 +1,27 @@
 /**
- * Coordination service: what etcd, ZooKeeper and Chubby are run beside an application for, in the application itself. All members
- * hold the same keys, counters, grants, barriers, queues and state machines, and a Raft log orders every change of them.
- * Burrows, "The Chubby Lock Service", OSDI 2006; Hunt, Konar, Junqueira & Reed, "ZooKeeper", USENIX ATC 2010; Ongaro & Ousterhout,
- * USENIX ATC 2014, §8 for sessions; Gray & Cheriton, "Leases", SOSP 1989.
+ * Coordination service: the functionality of etcd, ZooKeeper and Chubby, embedded in the application. All members have
+ * the same keys, counters, grants, barriers, queues and state machines, and a Raft log orders all changes to them.
+ * Burrows, "The Chubby Lock Service", OSDI 2006; Hunt, Konar, Junqueira & Reed, "ZooKeeper", USENIX ATC 2010; Ongaro &
+ * Ousterhout, USENIX ATC 2014, §8 for sessions; Gray & Cheriton, "Leases", SOSP 1989.
  *
- * Assumes   crash-recovery nodes with a journal. For leases: clocks whose speeds are right to within `drift`, and nodes that are not
- *           paused, or a driver that tells the application the deadline of each lease. For liveness: what Raft needs.
- * Safety    always: all replicas apply the same commands in the same order, each operation once; reads and operations are
- *           linearizable; tokens grow; a watch has no gap and no double. While clocks keep to `drift`: what a session holds is granted
- *           to nobody else before its member knows that the session is over.
- * Liveness  every operation is answered, and a session whose member is gone ends, once a majority is connected.
- * Cost      on Raft a command is one entry: 3(N − 1) messages, one more from a member that does not lead; many operations go
- *           together into one. A read is a round of heartbeats, however many wait for it. A session that is used costs an entry each
- *           `renewMs`, one that is not is closed after `idleMs`.
+ * Assumes   crash-recovery nodes with a journal. For leases: clock rates are accurate to within `drift`, and either
+ *           nodes are not paused or the driver passes each lease's deadline to the application. For liveness: the same
+ *           as Raft.
+ * Safety    always: all replicas apply the same commands in the same order, and each operation once; reads and
+ *           operations are linearizable; tokens increase; a watch does not miss or repeat any change. While clocks stay
+ *           within `drift`: a session's grant does not go to another session before the member knows that its own
+ *           session is over.
+ * Liveness  once a majority is connected, every operation is answered, and a stopped member's session ends.
+ * Cost      on Raft, a command is one entry: 3(N − 1) messages, plus one if it comes from a member that is not the
+ *           leader. Many operations share an entry. A read takes a round of heartbeats, which all waiting reads share.
+ *           A session in use costs one entry every `renewMs`; an unused session is closed after `idleMs`.
  *
- * Why no two hold a lock, however slow the network is. A member arms the timer of a lease when it proposes a keep-alive for the first
- * time, and relies on it only once its own replica has applied that keep-alive. A leader that wants a session to expire has counted
- * since it applied the last keep-alive, whether it led then or not, so since later, and for longer, by what clocks may drift. And what it proposes names the
- * place of that keep-alive in the log: if another one stands between, it changes nothing.
+ * A lock never has two holders, no matter how slow the network is, for the following reason. A member starts a lease's
+ * timer when it first proposes a keep-alive, and relies on the lease only once its own replica has applied that
+ * keep-alive. The leader that expires a session counts from when it applied the last keep-alive, even if it was not the
+ * leader at that time. It therefore starts counting later, and it also waits longer, to allow for clock drift. Its
+ * proposal names the log index of that keep-alive. If a newer keep-alive comes first in the log, the proposal has no
+ * effect.
  *
  *     member   propose ─────────── lease ───────────────┤ lost
  *     log            keepAlive                                    expire   granted to the next
@@ -39,14 +43,20 @@ import { memberSession } from "./session.ts";
 import type { SessionOptions } from "./session-options.ts";
 import type { MemberSession } from "./session-vocabulary.ts";
 
+/** The parts of a node in the service, each with its vocabulary. */
 export type ServiceParts = { session: MemberSession; replica: Replica; log: Raft };
-/** With a list of members that changes. */
+/** The parts of a node in a service whose member list can change. */
 type EmbeddedParts = ServiceParts & { configuration: Configuration };
+/** Vocabulary of the coordination service, including a member list that can change. */
 export type CoordinationService = Assembly<EmbeddedParts>;
 
+/** Options of the coordination service, by part. */
 export interface CoordinationServiceOptions {
+  /** Options of the member's session. */
   session?: Partial<SessionOptions>;
+  /** Options of the replica. */
   replica?: Partial<ReplicaOptions>;
+  /** Options of the log. */
   log?: Partial<RaftOptions>;
 }
 
@@ -71,7 +81,7 @@ const wires = {
   },
 } satisfies Wires<ServiceParts>;
 
-/** The log's configuration follows the list of members. */
+/** Wires that make the log's configuration follow the member list. */
 const embeddedWires: Wires<EmbeddedParts> = {
   session: wires.session,
   log: {
@@ -86,20 +96,25 @@ const embeddedWires: Wires<EmbeddedParts> = {
   configuration: { wanted: ({ voters, learners }, give) => give("log", { type: "reconfigure", voters, learners }) },
 };
 
-/** Members apply what is committed at once, wherever they are; a command is as long as many operations. */
+/**
+ * Defaults for the log. Every member must apply committed commands immediately, so the leader sends its followers the
+ * commit index.
+ */
 const ofLog: Partial<RaftOptions> = { tellsCommit: true };
 
-/** The service and what uses it. @param log may be another form of Raft. */
+/** Returns the service together with the parts that use it. @param log a variant of Raft to use */
 export const withService = (
   users: Readonly<Record<string, AnyMaker>>,
   userWires: WireTable,
   log: AnyMaker = raft,
 ): Pick<System, "parts" | "wires"> => ({
-  parts: { session: memberSession, replica, log: defaulting(log, ofLog), ...users }, // Users ask for something as they start.
+  parts: { session: memberSession, replica, log: defaulting(log, ofLog), ...users }, // Last: users send requests as they start.
   wires: joined(wires as WireTable, userWires),
 });
 
-/** With a lock at every node, which is used as every mutual exclusion is. */
+/**
+ * Returns the service with a lock at every node. The lock has the same interface as all mutual exclusion algorithms.
+ */
 const withLock = (log?: AnyMaker): System => ({
   ...withService(
     { mutex: serviceMutex },
@@ -121,9 +136,13 @@ const withLock = (log?: AnyMaker): System => ({
   algorithm: "mutex",
 });
 
+/** The service with a lock, as a system for the registry. */
 export const coordinationSystem = withLock();
 
-/** What simulator and checker run: every node uses the lock. @param log may be another form of Raft. */
+/**
+ * Returns the model for the simulator and the checker, with every node using the lock.
+ * @param log a variant of Raft to use
+ */
 export function serviceModel(log?: AnyMaker) {
   const make = withMutexWorkload<ServiceParts & { mutex: ServiceMutex }, CoordinationServiceOptions>(withLock(log));
   return (options?: Parameters<typeof make>[0]): ReturnType<typeof make> => {
@@ -132,10 +151,13 @@ export function serviceModel(log?: AnyMaker) {
   };
 }
 
-/** Thesis §4.2.1. */
+/** The number of catch-up rounds for a new voter (Ongaro 2014, §4.2.1). */
 const CATCH_UP_ROUNDS = 10;
 
-/** A member's whole part in it, as `join()` runs it. @param machines of the application; may be filled while the service runs. */
+/**
+ * Creates all of a member's parts, as `join()` runs them. @param machines the application's state machines; may be
+ * extended while the service is running
+ */
 export function coordinationService(
   options: CoordinationServiceOptions = {},
   machines: MachineDefinitions = {},

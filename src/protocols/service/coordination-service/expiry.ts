@@ -1,8 +1,9 @@
 /**
- * Expiry: the node that leads has a session expire when it has not heard of it for longer than its member can be certain of it. Every
- * node counts its own sweeps since it saw where in the log the session was last heard of, so a new leader need not begin to count:
- * a member that could reach no leader for so long has lost its session by its own clock. A count that is wrong costs a session, never
- * a lock that is held twice: what is proposed names the keep-alive that was counted from.
+ * Session expiry. The leader expires a session that has been silent for longer than its member can rely on the lease.
+ * Every node counts its own sweeps since each session's latest sign of life in the log, so a new leader does not start
+ * counting from zero. A member that could not reach a leader for that long has, by its own clock, already lost its
+ * session. A wrong count can end a session too early, but never gives a lock two holders, because the proposal names
+ * the keep-alive that started the count.
  */
 import type { Proposal } from "./operations.ts";
 import type { Seen } from "./replica.ts";
@@ -11,7 +12,10 @@ import type { MemberSession } from "./session-vocabulary.ts";
 
 type State = MemberSession["state"];
 
-/** @param propose puts it to the log; what is not applied is found again by the next sweep. Null where this node does not lead. */
+/**
+ * Counts one more sweep for each session, and expires sessions that have been silent for too long. @param propose puts
+ * a proposal in the log; the next sweep repeats proposals that were not applied. Null if this node is not the leader
+ */
 export function sweep(
   state: State,
   sessions: readonly Seen[],

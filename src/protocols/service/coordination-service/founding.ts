@@ -1,4 +1,4 @@
-/** What the log of each member of a new cluster holds that does not begin with nothing: one snapshot, which all of them have. */
+/** The initial log of a cluster that is founded with data: a snapshot, which is the same at every member. */
 import type { Chunk } from "../../../core/chunk.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { Raft } from "../../consensus/raft/vocabulary.ts";
@@ -6,10 +6,11 @@ import { replicaDefaults } from "./replica.ts";
 import { beginWriting, nextChunk } from "./snapshot.ts";
 import type { Data } from "./state.ts";
 
-/** Of the snapshot: it stands for all that there was before the first entry. */
+/** The index and term of the snapshot that precedes the first entry. */
 const INDEX = 1;
 const TERM = 1;
 
+/** Returns the journal records for a member's log. */
 export function foundingRecords(data: Data, members: readonly NodeId[]): Raft["record"][] {
   const configuration = { voters: [...members].sort((a, b) => a - b), learners: [], outgoing: null };
   const chunks = snapshotOfData(data);

@@ -1,7 +1,7 @@
 /**
- * Grants: one fair queue for each name serves mutexes (capacity 1), semaphores, locks of readers and writers, and elections (who
- * holds leads, until it gives up or its session ends). Nobody is granted past somebody who waits for longer, so a writer that waits
- * is not overtaken by readers. Each grant has a token that grows over all names for ever.
+ * Grants. A fair queue per name implements mutexes (capacity 1), semaphores, readers-writer locks and elections (the
+ * holder leads until it resigns or its session ends). Waiters are served in FIFO order, so readers do not overtake a
+ * waiting writer. Each grant has a token. Tokens increase across all names and never start over.
  */
 import type { Answer, GrantOperation, Refusal, Result, SessionId } from "./operations.ts";
 import { MAX_PERMITS, refuse } from "./operations.ts";
@@ -40,7 +40,7 @@ function acquire(on: Applying, session: SessionId, operation: Acquire): Result {
   return { type: "waiting", ahead: lock.waiters.findIndex(isMine) };
 }
 
-/** To a member that a snapshot has taken past it. */
+/** Emits a grant again, for a member that missed it while installing a snapshot. */
 function tellAgain({ tell }: Applying, name: string, held: Held | undefined): void {
   if (held === undefined) return;
   const { session, wait, token, note } = held;
@@ -54,19 +54,19 @@ function refusalOf({ data, limits }: Applying, lock: Lock, operation: Acquire): 
   if (mode === "shared" && (permits < 1 || permits > capacity))
     return refuse("bad-operation", `expected permits from 1 to ${capacity}, got ${permits}`);
   if (lock.capacity !== capacity)
-    return refuse("in-use", `it is used with a capacity of ${lock.capacity}, not ${capacity}`);
+    return refuse("in-use", `expected a capacity of ${lock.capacity}, which is already in use, got ${capacity}`);
   if (lock.holders.length + lock.waiters.length >= limits.maxWaiting)
-    return refuse("too-many", `${limits.maxWaiting} hold or wait for it already`);
+    return refuse("too-many", `${limits.maxWaiting} calls already hold or wait for it`);
   if (lookUp(data.locks, name) === null && data.locks.size >= limits.maxNames)
-    return refuse("too-many", `there are ${limits.maxNames} locks already`);
+    return refuse("too-many", `there are already ${limits.maxNames} locks`);
   return null;
 }
 
-/** It names its grant, so one that comes late does not touch a successor's. */
+/** Releases a grant, which is identified by its token so that a late release does not affect the next holder. */
 function release(on: Applying, lock: Lock | null, session: SessionId, name: string, token: number): Result {
   const held = lock?.holders.find((holder) => holder.token === token && holder.session === session);
   if (lock === null || held === undefined)
-    return refuse("not-held", `this session holds no grant of it with the token ${token}`);
+    return refuse("not-held", `this session holds no grant of it with token ${token}`);
   takeBack(on, name, lock, held);
   grantNext(on, name, lock);
   return { type: "done" };
@@ -77,7 +77,10 @@ function takeBack({ tell }: Applying, name: string, lock: Lock, held: Held): voi
   tell({ type: "released", name, session: held.session, token: held.token });
 }
 
-/** As many as there is room for, in the order in which they came. What nobody holds or waits for is forgotten. */
+/**
+ * Makes grants to waiters in FIFO order while there is capacity. Deletes the lock if it has neither holders nor
+ * waiters.
+ */
 function grantNext({ data, tell }: Applying, name: string, lock: Lock): void {
   let used = lock.holders.reduce((sum, { permits }) => sum + permits, 0);
   for (let next = lock.waiters[0]; next !== undefined && used + next.permits <= lock.capacity; next = lock.waiters[0]) {
@@ -90,6 +93,7 @@ function grantNext({ data, tell }: Applying, name: string, lock: Lock): void {
   if (lock.holders.length === 0 && lock.waiters.length === 0) strike(data.locks, name);
 }
 
+/** Releases all grants held by a session that has ended, and withdraws its requests. */
 export function releaseGrants(on: Applying, session: SessionId): void {
   for (const name of keysOf(on.data.locks)) {
     const lock = lookUp(on.data.locks, name) as Lock;
@@ -103,9 +107,11 @@ export function releaseGrants(on: Applying, session: SessionId): void {
 const isConcerned = ({ holders, waiters }: Lock, session: SessionId): boolean =>
   holders.some((holder) => holder.session === session) || waiters.some((waiter) => waiter.session === session);
 
+/** Returns whether the session holds or is waiting for a grant. */
 export const holdsGrants = ({ locks }: Data, session: SessionId): boolean =>
   valuesOf(locks).some((lock) => isConcerned(lock, session));
 
+/** Returns a lock's holders and its number of waiters. */
 export function holdersOf(data: Data, name: string): Answer {
   const lock = lookUp(data.locks, name);
   const holders = (lock?.holders ?? []).map(({ session, token, mode, permits, note }) => ({

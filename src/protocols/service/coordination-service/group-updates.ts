@@ -1,4 +1,4 @@
-/** What the parts of a service report to a multicast whose group it keeps. */
+/** The updates that the service sends to a multicast whose group it manages. */
 import type { NodeId } from "../../../core/protocol.ts";
 import { list, natural, nullable, type Shapes, struct, text, variants } from "../../../core/shape.ts";
 import {
@@ -11,20 +11,22 @@ import {
   type SessionId,
 } from "./operations.ts";
 
+/** An update for a multicast. */
 export type GroupUpdate =
-  /** From the session of this node. */
+  /** Updates from this node's session. */
   | { type: "began"; session: SessionId }
   | { type: "over"; session: SessionId }
-  /** From the log. */
+  /** Updates from the log. */
   | { type: "led"; leader: NodeId | null }
-  /** The operation has failed, or its outcome is unknown; it may be requested again. */
+  /** The operation failed, or its outcome is unknown. The multicast may request it again. */
   | { type: "notDone"; operation: GroupOperation }
-  /** From the replica, in the order of the log. */
+  /** Updates from the replica, in log order. */
   | { type: "grouped"; name: string; view: Revision; members: GroupMember[] }
   | { type: "said"; name: string; from: NodeId; text: string; revision: Revision }
-  /** It was given a snapshot: what happened before it is not reported. */
+  /** The replica has installed a snapshot, so some earlier events will not be reported. */
   | { type: "restored" };
 
+/** The maximum number of members in a group. */
 export const MAX_GROUP_MEMBERS = 10_000;
 
 export const groupUpdateShapes: Shapes<GroupUpdate> = {

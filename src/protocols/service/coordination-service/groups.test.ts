@@ -17,12 +17,12 @@ const say = (text: string, wait = 1, to: number | null = null, number = 0): Grou
 });
 const done = { type: "done" };
 
-/** Sessions of members 0, 1, …, and what their operations have emitted. */
+/** Opens sessions for members 0, 1, …, and collects the events of their operations. */
 function withSessions(count: number, limits = {}) {
   const replica = oneReplica(limits);
   const sessions = Array.from({ length: count }, (_, member) => replica.open(member));
   replica.events();
-  /** Of each view that was told since the last look: who is in it, as session and time of entering. */
+  /** Returns the views emitted since the last call: their members, as session and membership number. */
   const views = () =>
     replica
       .events()
@@ -33,7 +33,7 @@ function withSessions(count: number, limits = {}) {
 }
 
 describe("a group", () => {
-  it("takes numbered words in their order only, from 1 in each time of being in it, and others in any", () => {
+  it("accepts numbered messages only in order, from 1 for each membership, and others in any order", () => {
     const { apply } = withSessions(1);
     apply(0, enter());
     const numbered = (number: number, wait = 1) => apply(0, say("a", wait, null, number)).type;
@@ -50,7 +50,7 @@ describe("a group", () => {
     expect([numbered(4, 2), numbered(1, 2)]).toEqual(["refused", "done"]);
   });
 
-  it("has views: who enters comes last, and each view is a revision of its own", () => {
+  it("has views: a new member comes last, and each view has its own revision", () => {
     const { apply, events, sessions } = withSessions(2);
     expect(apply(1, enter())).toEqual(done);
     expect(apply(0, enter())).toEqual(done);
@@ -67,7 +67,7 @@ describe("a group", () => {
     ]);
   });
 
-  it("of a session that enters anew has it last, once, as another member", () => {
+  it("has a session that enters again last, once, as a new member", () => {
     const { apply, views } = withSessions(2);
     for (const member of [0, 1]) apply(member, enter());
     views();
@@ -75,7 +75,7 @@ describe("a group", () => {
     expect(views()).toEqual([["1#1", "0#2"]]);
   });
 
-  it("goes on without who leaves, and is forgotten when nobody is in it", () => {
+  it("continues without members that leave, and is deleted when it is empty", () => {
     const { apply, data, views } = withSessions(2);
     for (const member of [0, 1]) apply(member, enter());
     views();
@@ -86,14 +86,14 @@ describe("a group", () => {
     expect(keysOf(data.groups)).toEqual([]);
   });
 
-  it("is not changed by a member that leaves without being in it: there is no view", () => {
+  it("has no new view when a session leaves that is not in it", () => {
     const { apply, data, events } = withSessions(1);
     expect(apply(0, leave())).toEqual(done);
     expect(events()).toEqual([]);
     expect(keysOf(data.groups)).toEqual([]);
   });
 
-  it("loses a member with its session, however that ends", () => {
+  it("loses a member when its session ends, for any reason", () => {
     const { apply, data, end, open, propose, views, sessions } = withSessions(3);
     for (const member of [0, 1, 2]) apply(member, enter());
     views();
@@ -103,13 +103,13 @@ describe("a group", () => {
     expect(views()).toEqual([["2#1"]]);
     const open2 = { type: "begin" as const, ttlMs: 1_000, version: STATE_MACHINE_VERSION };
     propose(2, { type: "operations", life: 2, round: 1, acknowledged: 0, first: 1, operations: [open2] });
-    expect(views()).toEqual([[]]); // The next life of 2 is another session.
+    expect(views()).toEqual([[]]); // Member 2's next incarnation has a new session.
     open(1);
     apply(1, enter());
     expect(views()).toEqual([["1#1"]]);
   });
 
-  it("of one name knows nothing of another", () => {
+  it("is independent of groups with other names", () => {
     const { apply, events } = withSessions(2);
     apply(0, enter(1, "g"));
     apply(1, enter(1, "h"));
@@ -121,8 +121,8 @@ describe("a group", () => {
   });
 });
 
-describe("what is said in a group", () => {
-  it("is told in the order of the log, with a revision that grows, to all or to one, and nothing of it is kept", () => {
+describe("messages in a group", () => {
+  it("are delivered in log order, with increasing revisions, to all or to one, and are not stored", () => {
     const { apply, data, events } = withSessions(2);
     for (const member of [0, 1]) apply(member, enter());
     const before = JSON.stringify(data.groups);
@@ -141,9 +141,9 @@ describe("what is said in a group", () => {
     ["has never entered", () => {}],
     ["has entered another group", ({ apply }) => apply(0, enter(1, "h"))],
     ["has left", ({ apply }) => [apply(0, enter()), apply(0, leave())]],
-    ["has entered anew since", ({ apply }) => [apply(0, enter(1)), apply(0, enter(2))]],
+    ["has entered again since", ({ apply }) => [apply(0, enter(1)), apply(0, enter(2))]],
     ["has begun another session since", ({ apply, end, open }) => [apply(0, enter()), end(0), open(0)]],
-  ])("is refused, and told to nobody, if its sender %s", (_why, prepare) => {
+  ])("are refused, and not delivered, if the sender %s", (_why, prepare) => {
     const replica = withSessions(2);
     replica.apply(1, enter());
     prepare(replica);
@@ -161,7 +161,7 @@ describe("groups", () => {
     expect(keysOf(data.groups)).toEqual([]);
   });
 
-  it("have as many members as may wait for one name, and who is in one may enter it anew", () => {
+  it("have as many members as may wait for one name, and a member may enter again", () => {
     const { apply } = withSessions(3, { maxWaiting: 2 });
     expect([0, 1].map((member) => apply(member, enter()))).toEqual([done, done]);
     expect(apply(2, enter())).toMatchObject({
@@ -174,11 +174,11 @@ describe("groups", () => {
     expect(apply(2, enter())).toEqual(done);
   });
 
-  it("are as many as there may be names, and one that is forgotten makes room", () => {
+  it("are limited in number, and a deleted one makes room for another", () => {
     const { apply } = withSessions(2, { maxNames: 2 });
     for (const name of ["a", "b"]) expect(apply(0, enter(1, name))).toEqual(done);
     expect(apply(0, enter(1, "c"))).toMatchObject({ type: "refused", code: "too-many" });
-    expect(apply(1, enter(1, "b"))).toEqual(done); // It is there already.
+    expect(apply(1, enter(1, "b"))).toEqual(done); // The group exists already.
     apply(0, leave("a"));
     expect(apply(0, enter(1, "c"))).toEqual(done);
   });
@@ -200,7 +200,7 @@ describe("groups", () => {
     expect(dataProblem(data)).toBe(null);
     expect(
       dataProblem({ ...data, groups: { size: 2, blocks: [{ keys: ["b", "a"], values: valuesOf(data.groups) }] } }),
-    ).toMatch(/in their order/);
+    ).toMatch(/to be in order/);
     expect(
       dataProblem({ ...data, groups: { size: 1, blocks: [{ keys: ["a"], values: [{ members: [{ session: 1 }] }] }] } }),
     ).toMatch(/groups/);

@@ -1,6 +1,6 @@
 /**
- * Groups by name: what a session in one says is told at every replica, in the order of the log, and so is who is in it: views. Of what
- * is said nothing is kept. A session that enters anew is another member of the group.
+ * Named groups of sessions. Every replica emits the messages to a group and the group's views in log order. Messages
+ * are not stored. A session that enters a group again is a new member.
  */
 import { type GroupMember, type GroupOperation, isClient, type Result, refuse, type SessionId } from "./operations.ts";
 import { type Applying, type Data, type Group, nextRevision, type Session } from "./state.ts";
@@ -35,18 +35,18 @@ function say({ data, tell }: Applying, session: Session, { name, wait, number, t
   return { type: "done" };
 }
 
-/** A node has one life at a time, so it is in a group once. */
+/** Adds a session to a group. A node has only one session at a time, so it is in a group at most once. */
 function enterGroup(on: Applying, { id, member }: Session, { name, wait, setting }: Of<"enterGroup">): Result {
   const { data, limits } = on;
-  if (isClient(member)) return refuse("bad-operation", "groups are of members: a client is in none");
+  if (isClient(member)) return refuse("bad-operation", "expected a member: clients cannot join groups");
   const group = groupNamed(data, name);
   const others = (group?.members ?? []).filter((each) => each.member !== member);
   if (group !== null && others.length > 0 && group.setting !== setting)
     return refuse("in-use", `the group ${name} is in use with the setting ${group.setting}, not ${setting}`);
   if (others.length >= limits.maxWaiting)
-    return refuse("too-many", `${limits.maxWaiting} are in the group ${name} already`);
+    return refuse("too-many", `${limits.maxWaiting} members are already in the group ${name}`);
   if (group === null && data.groups.size >= limits.maxNames)
-    return refuse("too-many", `there are ${limits.maxNames} groups already`);
+    return refuse("too-many", `there are already ${limits.maxNames} groups`);
   change(on, name, { setting, members: [...others, { session: id, member, wait, spoken: 0 }] });
   return { type: "done" };
 }
@@ -57,7 +57,7 @@ function expel(on: Applying, by: Session, { name, wait, session, sessionWait }: 
   return { type: "done" };
 }
 
-/** The next view. A group without members is deleted. */
+/** Begins the next view. Deletes the group if it has no members left. */
 function change({ data, tell }: Applying, name: string, group: Group): void {
   const { members } = group;
   if (members.length === 0) strike(data.groups, name);
@@ -81,9 +81,11 @@ function remove(on: Applying, name: string, isGone: (member: GroupMember) => boo
 
 const leave = (on: Applying, name: string, id: SessionId): void => remove(on, name, ({ session }) => session === id);
 
+/** Removes an ended session from all groups. */
 export function leaveGroups(on: Applying, session: SessionId): void {
   for (const name of keysOf(on.data.groups)) leave(on, name, session);
 }
 
+/** Returns whether the session is a member of any group. */
 export const isInGroup = ({ groups }: Data, id: SessionId): boolean =>
   valuesOf(groups).some(({ members }) => members.some(({ session }) => session === id));

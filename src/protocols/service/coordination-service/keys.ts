@@ -1,4 +1,4 @@
-/** Keys and their values, in maps by name; transactions over several of them; the last changes, for watches. */
+/** Keys and values in named maps, transactions on several keys, and the recent changes that watches need. */
 import type {
   Answer,
   Change,
@@ -15,9 +15,9 @@ import { MAX_VALUE_BYTES, refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type Kept, type Limits, nextRevision } from "./state.ts";
 import { emptyTable, enter, entriesOf, lookUp, strike, valuesOf } from "./table.ts";
 
-/** Beside its key and value: revision, session and what JSON adds. */
+/** The overhead per key and value, which consists of the revision, the session and JSON syntax. */
 const ENTRY_BYTES = 64;
-/** Of a text in JSON. */
+/** The size of the quotes around a string in JSON. */
 const QUOTES = 2;
 
 export function applyToKeys(on: Applying, session: SessionId, operation: KeyOperation): Result {
@@ -35,12 +35,13 @@ export function applyToKeys(on: Applying, session: SessionId, operation: KeyOper
 
 const isChange = ({ type }: Step): boolean => type !== "get";
 
-/** To delete what is not there changes nothing. */
+/** Returns the next revision, or the current one if the step changes nothing because it deletes a missing key. */
 function nextRevisionIf(data: Data, step: Step): number {
   const isVain = step.type === "delete" && stored(data, step.map, step.key) === null;
   return isVain ? data.revision : nextRevision(data);
 }
 
+/** Returns a key's value. Null if the key does not exist. */
 export const stored = (data: Data, map: string, key: string): Stored | null => {
   const table = lookUp(data.maps, map);
   return table === null ? null : lookUp(table, key);
@@ -53,26 +54,35 @@ function holds(data: Data, comparison: Comparison): boolean {
     : entry?.value === comparison.value;
 }
 
-/** Most steps are so small that what they take need not be counted: a unit of UTF-16 takes at most six bytes. */
+/**
+ * Returns whether a step is certain to fit. Most steps are small enough that their bytes do not have to be counted,
+ * because a UTF-16 unit takes at most six bytes.
+ */
 const hasRoomFor = ({ data, limits }: Applying, step: Step): boolean =>
   step.type !== "put" ||
   (data.bytes + ENTRY_BYTES + 2 * QUOTES + 6 * (step.key.length + step.value.length) <= limits.maxBytes &&
     lookUp(data.maps, step.map) !== null);
 
-/** Whether there is room for all that is put, before any of it is. What takes no more room than there is taken finds some in any case. */
+/**
+ * Returns a refusal if there is not enough room for all puts. Call this before applying any of them. A change that does
+ * not grow the state is always allowed.
+ */
 function problemOf({ data, limits }: Applying, steps: readonly Step[]): Result | null {
   const bytes = data.bytes + growthBy(data, steps);
   const names = new Set(steps.filter(({ type, map }) => type === "put" && lookUp(data.maps, map) === null).map(nameOf));
   if (bytes > limits.maxBytes && bytes > data.bytes)
-    return refuse("full", `the service holds ${data.bytes} bytes, and at most ${limits.maxBytes}`);
+    return refuse("full", `the service holds ${data.bytes} bytes; the maximum is ${limits.maxBytes}`);
   if (data.maps.size + names.size > limits.maxNames)
-    return refuse("too-many", `there are ${data.maps.size} maps, and at most ${limits.maxNames}`);
+    return refuse("too-many", `there are ${data.maps.size} maps; the maximum is ${limits.maxNames}`);
   return null;
 }
 
 const nameOf = ({ map }: Step): string => map;
 
-/** One step after the other: each replaces or deletes what stands under its key then. */
+/**
+ * Returns how much the state grows, in bytes. Steps are counted in order, because each replaces or deletes the value
+ * left by earlier steps.
+ */
 function growthBy(data: Data, steps: readonly Step[]): number {
   const sizes = new Map<string, number>();
   let growth = 0;
@@ -92,10 +102,13 @@ function sizeUnder(data: Data, map: string, key: string): number {
   return entry === null ? 0 : sizeOf(key, entry.value);
 }
 
-/** What a transaction answers, in characters. */
+/** The maximum number of characters in the answer to a transaction. */
 export const MAX_ANSWER_CHARS = 8_388_608;
 
-/** Each step answers what stood under its key: a value from before, or one that an earlier step has put. */
+/**
+ * Returns a refusal if the answer would be too long. Each step returns the previous value, which may come from an
+ * earlier step in the same transaction.
+ */
 function answerProblem(data: Data, steps: readonly Step[]): Result | null {
   if (steps.length * MAX_VALUE_BYTES <= MAX_ANSWER_CHARS) return null;
   const put = new Map<string, number>();
@@ -139,7 +152,10 @@ function remove(on: Applying, map: string, key: string, revision: number): Store
 
 const sizeOf = (key: string, value: string): number => ENTRY_BYTES + bytesOf(key) + bytesOf(value);
 
-/** Kept for watches, the oldest as long as there is room. @param bytes of its key and its value */
+/**
+ * Stores a change for watches, and drops the oldest changes that exceed the limits. @param bytes the size of the
+ * change's key and value
+ */
 function note({ data, limits, tell }: Applying, change: Change, bytes: number): void {
   const { kept } = data;
   kept.changes.push(change);
@@ -149,7 +165,10 @@ function note({ data, limits, tell }: Applying, change: Change, bytes: number): 
   tell({ type: "changed", ...change });
 }
 
-/** By an eighth: to take one from the front of a long list costs as much as to take many. */
+/**
+ * Returns whether a count exceeds the limit by more than an eighth. Elements are removed in batches, because removing
+ * one element from the front of a long list costs as much as removing many.
+ */
 const isOver = (count: number, most: number): boolean => count > most + Math.floor(most / 8);
 
 function forgetOldest(kept: Kept, { maxChanges, maxChangeBytes }: Limits): void {
@@ -162,7 +181,10 @@ function forgetOldest(kept: Kept, { maxChanges, maxChangeBytes }: Limits): void 
   kept.changes.splice(0, count);
 }
 
-/** So many maps that have lost changes are told apart: watches of those that change seldom lose nothing to others. */
+/**
+ * The number of maps for which dropped changes are tracked separately, so that changes to a busy map do not break
+ * watches on a quiet one.
+ */
 const MAX_FORGOTTEN = 1_000;
 
 function noteForgotten(kept: Kept, { map, revision }: Change): void {
@@ -172,13 +194,13 @@ function noteForgotten(kept: Kept, { map, revision }: Change): void {
   kept.forgottenOf = emptyTable();
 }
 
-/** A large one counts for no more than this, so that the last two of them are kept, however large. */
+/** The maximum size that a single change counts for, so that the last two changes are always kept. */
 const MAX_CHANGE_SIZE = 524_288;
 
 const changeSize = (map: string, bytes: number): number =>
   Math.min(MAX_CHANGE_SIZE, ENTRY_BYTES + bytesOf(map) + bytes);
 
-/** What was tied to the session goes with it. */
+/** Deletes the keys that the session has leased. */
 export function releaseKeys(on: Applying, session: SessionId): void {
   const tied: { map: string; key: string }[] = [];
   for (const [map, table] of entriesOf(on.data.maps))
@@ -188,7 +210,7 @@ export function releaseKeys(on: Applying, session: SessionId): void {
   for (const { map, key } of tied) remove(on, map, key, revision);
 }
 
-/** All of it, and nobody is told. */
+/** Deletes a map without emitting events. */
 export function forgetMap(data: Data, map: string): void {
   const table = lookUp(data.maps, map);
   if (table === null) return;
@@ -196,9 +218,11 @@ export function forgetMap(data: Data, map: string): void {
   strike(data.maps, map);
 }
 
+/** Returns whether the session has any leased keys. */
 export const holdsKeys = ({ maps }: Data, session: SessionId): boolean =>
   valuesOf(maps).some((table) => valuesOf(table).some((entry) => entry.session === session));
 
+/** Returns the entries in a range. */
 export function range(data: Data, map: string, from: string, to: string | null, limit: number): Answer {
   const table = lookUp(data.maps, map) ?? emptyTable<Stored>();
   const entries: KeyEntry[] = [];
@@ -209,11 +233,14 @@ export function range(data: Data, map: string, from: string, to: string | null, 
   return { type: "entries", entries, isMore: false };
 }
 
-/** All that has changed in a map since, in order. */
+/** Returns the changes to a map after a revision, in order. */
 export function changesAfter({ kept }: Data, map: string, after: number): Answer {
   const forgotten = Math.max(kept.forgotten, lookUp(kept.forgottenOf, map) ?? 0);
   if (after < forgotten)
-    return refuse("compacted", `changes up to revision ${forgotten} are not kept, and ${after} was asked for`);
+    return refuse(
+      "compacted",
+      `changes up to revision ${forgotten} are compacted, but revision ${after} was requested`,
+    );
   const changes = kept.changes.filter((change) => change.revision > after && change.map === map);
   return { type: "changes", changes };
 }

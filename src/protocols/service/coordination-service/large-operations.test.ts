@@ -21,7 +21,7 @@ import { emptyTable, keysOf, valuesOf } from "./table.ts";
 
 const put = (key: string, value: string): Operation => ({ type: "put", map: "m", key, value, isLeased: false });
 
-/** In so many parts. */
+/** Splits an operation into this many parts. */
 function partsOf(operation: object, count: number): SessionOperation[] {
   const text = JSON.stringify(operation);
   const chars = Math.ceil(text.length / count);
@@ -33,12 +33,12 @@ function partsOf(operation: object, count: number): SessionOperation[] {
   }));
 }
 
-/** The replica takes a member's own operations as it takes others. */
+/** Applies the parts. The replica treats a member's own operations like any others. */
 const applyAll = ({ apply }: OneReplica, member: number, parts: readonly SessionOperation[]): Result | undefined =>
   parts.map((part) => apply(member, part as never)).at(-1);
 
 describe("parts of an operation", () => {
-  it("are applied as one at the last, and until then take the room of what is held", () => {
+  it("are applied as one with the last, and count toward the state until then", () => {
     const replica = oneReplica();
     replica.open(0);
     const parts = partsOf(put("a", "x".repeat(1_000)), 3);
@@ -54,7 +54,7 @@ describe("parts of an operation", () => {
     expect(replica.data.maps).toEqual(other.data.maps);
   });
 
-  it("are forgotten with the session, and when it begins another operation", () => {
+  it("are dropped with the session, and when it begins another operation", () => {
     const replica = oneReplica();
     replica.open(0);
     const first = partsOf(put("a", "x".repeat(1_000)), 3);
@@ -69,7 +69,7 @@ describe("parts of an operation", () => {
     expect(keysOf(valuesOf(replica.data.maps)[0] ?? emptyTable())).toEqual(["b"]);
   });
 
-  it("are refused with the reason that the first one met, where there is no room for them", () => {
+  it("are refused with the reason of the first refusal if they do not fit", () => {
     const replica = oneReplica({ maxBytes: 5_000 });
     replica.open(0);
     expect(applyAll(replica, 0, partsOf(put("a", "x".repeat(9_000)), 10))).toMatchObject({ code: "full" });
@@ -83,7 +83,7 @@ describe("parts of an operation", () => {
     expect(roomy.data.bytes).toBe(0);
   });
 
-  it("have room of their own, so that a value in a state that is full can be replaced", () => {
+  it("have extra space, so that a value can be replaced in a full state", () => {
     const replica = oneReplica({ maxBytes: 200_000 });
     replica.open(0);
     replica.open(1);
@@ -97,7 +97,7 @@ describe("parts of an operation", () => {
     expect([result?.type, many.at(-1), more.at(-1)]).toEqual(["stored", "done", "refused"]);
   });
 
-  it("hide nothing: neither what a client may not ask for, nor what is no operation with a value", () => {
+  it("cannot hide a forbidden operation of a client, or an operation without a value", () => {
     const replica = oneReplica();
     const client = FIRST_CLIENT + 1;
     replica.open(0);
@@ -118,7 +118,7 @@ describe("parts of an operation", () => {
     expect(replica.data.sessions).toHaveLength(2);
   });
 
-  it("in any cut, repeated and cut off at any place, leave what the operation alone would have left", () => {
+  it("have the effect of the whole operation for any split, with repetitions and interruptions at any place", () => {
     const run = fc.record({
       value: fc.string({ unit: "binary", maxLength: 200 }),
       count: fc.integer({ min: 2, max: 9 }),
@@ -145,12 +145,12 @@ describe("parts of an operation", () => {
 const filled = (chars: number, unit: string): string => unit.repeat(Math.ceil(chars / unit.length)).slice(0, chars);
 const shown = (chars: number, unit: string) => `${chars} of ${unit}`;
 
-/** Escapes, wide characters, halves of them at cuts. */
+/** Escapes, wide characters, and halves of them where the text is split. */
 const units = ["x", '"', "\\\n", "é", "世", "a🦊"];
 const edges = [MAX_OPERATION_BYTES - 100, PART_CHARS, 3 * PART_CHARS, MAX_PROPOSAL_BYTES, 200_000];
 
 describe("a large operation of a member", () => {
-  it("of any size and any characters around each limit is done once, and read as it was put", () => {
+  it("of any size and characters around each limit is applied once, and read back unchanged", () => {
     const { submit, query, sim, leader } = stage();
     const other = (leader() + 1) % 3;
     fc.assert(
@@ -171,7 +171,7 @@ describe("a large operation of a member", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("may be as large as a value may, whatever has to be escaped; each command of the log stays within its bounds", () => {
+  it("may be as large as any value, with any escapes, while each log entry stays within its bounds", () => {
     const commands: number[] = [];
     const { submit, query, sim, leader } = stage();
     for (const unit of ["x", '"']) {
@@ -185,7 +185,7 @@ describe("a large operation of a member", () => {
     expect(Math.max(...commands)).toBeLessThanOrEqual(MAX_PROPOSAL_BYTES);
   });
 
-  it("is done once though leaders change and messages are lost half-way", () => {
+  it("is applied once even if leaders change and messages are lost half-way", () => {
     for (const seed of [1, 2, 3]) {
       const { ask, answer, run, sim, leader, events } = stage({ seed });
       const old = leader();
@@ -204,7 +204,7 @@ describe("a large operation of a member", () => {
     }
   });
 
-  it("of a session that ends half-way leaves nothing, and is answered: it was not done", () => {
+  it("leaves nothing if its session ends half-way, and is answered as not applied", () => {
     const quick = { leaseMs: 400, renewMs: 100, sweepMs: 100, retryMs: 100, idleMs: 1_000 };
     const { ask, answer, run, sim, leader, query } = stage({ service: { session: quick } });
     const member = (leader() + 1) % 3;
@@ -217,7 +217,7 @@ describe("a large operation of a member", () => {
     expect(sim.world.state(leader()).replica.data.bytes).toBe(0);
     sim.heal();
     run(3_000);
-    // What had not been put to the log is asked for in the next session; what had been has ended with this one.
+    // Parts that were not proposed are proposed in the next session, but the proposed ones ended with this session.
     const end = answer(member, request) as { type: string; code?: string };
     if (end.type === "refused") expect(end.code).toBe("session-expired");
     const { answer: found } = query(member, { type: "get", map: "m", key: "a" }) as { answer: { entry: unknown } };
@@ -225,7 +225,7 @@ describe("a large operation of a member", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("goes on behind a snapshot that was taken half-way, at a member that was restarted from it", () => {
+  it("continues after a snapshot taken half-way, at a member restarted from it", () => {
     const { ask, answer, run, sim, leader, query } = stage({
       service: { replica: { snapshotChars: 50_000 }, log: { keptEntries: 0 } },
     });
@@ -248,8 +248,8 @@ describe("a large operation of a member", () => {
   });
 });
 
-describe("what is answered", () => {
-  it("by a transaction is bounded, however often it reads a large value", () => {
+describe("the answer", () => {
+  it("to a transaction is bounded, even if it reads a large value many times", () => {
     const replica = oneReplica({ maxBytes: 8 * MAX_VALUE_BYTES });
     replica.open(0);
     replica.apply(0, put("a", filled(MAX_VALUE_BYTES, "x")));
@@ -266,7 +266,7 @@ describe("what is answered", () => {
     expect(replica.apply(0, { ...first, success: [emptied, ...first.success] })).toMatchObject({ succeeded: true });
   });
 
-  it("to who asks for changes has the last two large ones", () => {
+  it("to a query for changes includes the last two large ones", () => {
     const replica = oneReplica({ maxBytes: 8 * MAX_VALUE_BYTES, maxChangeBytes: MAX_VALUE_BYTES });
     replica.open(0);
     for (const key of ["a", "b", "c"]) replica.apply(0, put(key, filled(MAX_VALUE_BYTES, "x")));

@@ -1,10 +1,11 @@
 /**
- * Operations that are longer than a command of the log may be. A session puts them to the log in parts, one such operation after the
- * other; what has come waits in the session, and the last part has the whole done. Parts are numbered operations of the session like
- * all others, so none is taken twice or left out, whoever leads; and what waits goes with the session.
+ * Operations that are too long for one log entry. A session proposes such an operation in parts, and only one such
+ * operation at a time. The parts are stored in the session, and the last part executes the operation. Like all of a
+ * session's operations, parts are numbered, so none is applied twice or skipped, no matter which node leads. Pending
+ * parts are lost when the session ends.
  *
- * Until it is done it takes the room of what is held, and some beyond that: so however many sessions there are, they cannot fill memory
- * with parts, and of a state that is full a large value can be replaced.
+ * Pending parts count toward the size of the state, but have some extra room. Therefore, they cannot exhaust the
+ * memory, no matter how many sessions exist, and a large value can still be replaced when the state is full.
  */
 import { problem } from "../../../core/shape.ts";
 import {
@@ -22,20 +23,20 @@ import { type Applying, bytesOf, type Data, type Session, type Staged } from "./
 
 type Part = Extract<SessionOperation, { type: "part" }>;
 
-/** @returns the operation, once it is whole; before, or if it is refused, what came of the part. */
+/** Returns the operation if it is now complete, or otherwise the result of adding this part. */
 export function takePart(
   on: Applying,
   session: Session,
   { number, isLast, text }: Part,
 ): { whole: Operation } | { result: Result } {
   if (number === 1) {
-    dropParts(on.data, session); // Nobody waits for what was begun before.
+    dropParts(on.data, session); // The session has abandoned its previous operation.
     session.staged = { parts: 0, text: "", bytes: 0, refusal: null };
   }
   const { staged } = session;
   if (staged === null || staged.parts !== number - 1) {
     dropParts(on.data, session);
-    return { result: refuse("bad-operation", `expected the parts of an operation in their order, got part ${number}`) };
+    return { result: refuse("bad-operation", `expected the parts of an operation in order, got part ${number}`) };
   }
   staged.parts = number;
   staged.refusal ??= append(on, staged, text);
@@ -44,17 +45,17 @@ export function takePart(
   return staged.refusal === null ? read(staged.text, isClient(session.member)) : { result: staged.refusal };
 }
 
-/** What is held and what comes in parts may take so much more than what is held: a large value and what JSON adds. */
+/** The extra room that parts have beyond the state's size limit: enough for one large value and its JSON overhead. */
 const PART_ROOM = 2_097_152;
 
-/** @returns why it finds no room; then nothing of it is kept. */
+/** Appends a part to the stored text. If there is not enough room, drops the text and returns the refusal. */
 function append({ data, limits }: Applying, staged: Staged, text: string): Refusal | null {
   const bytes = bytesOf(text);
   const refusal =
     staged.text.length + text.length > MAX_WHOLE_BYTES
       ? refuse("too-large", `an operation has at most ${MAX_WHOLE_BYTES} bytes`)
       : data.bytes + bytes > limits.maxBytes + PART_ROOM
-        ? refuse("full", `the service holds ${data.bytes} bytes, and at most ${limits.maxBytes}`)
+        ? refuse("full", `the service holds ${data.bytes} bytes; the maximum is ${limits.maxBytes}`)
         : null;
   const change = refusal === null ? bytes : -staged.bytes;
   data.bytes += change;
@@ -63,13 +64,16 @@ function append({ data, limits }: Applying, staged: Staged, text: string): Refus
   return refusal;
 }
 
-/** What waits in a session is forgotten. */
+/** Drops a session's pending parts. */
 export function dropParts(data: Data, session: Session): void {
   data.bytes -= session.staged?.bytes ?? 0;
   session.staged = null;
 }
 
-/** Those that carry values. A member looks at what a client puts to the log, and a part does not show what it will be. */
+/**
+ * The operations that may be split into parts, which are those with values. The type must be checked here: a member
+ * checks its clients' operations, but a part does not show the operation's type.
+ */
 const LARGE: ReadonlySet<string> = new Set(["put", "delete", "transaction", "enqueue", "say", "execute"]);
 
 function read(text: string, isOfClient: boolean): { whole: Operation } | { result: Result } {
@@ -77,16 +81,16 @@ function read(text: string, isOfClient: boolean): { whole: Operation } | { resul
   try {
     whole = JSON.parse(text);
   } catch {
-    return { result: refuse("bad-operation", "expected the parts of an operation to be JSON, and they do not parse") };
+    return { result: refuse("bad-operation", "expected the parts of an operation to form valid JSON") };
   }
   const fault = problem(operationShape, whole, "operation");
   if (fault !== null) return { result: refuse("bad-operation", fault.slice(0, 300)) };
   const operation = whole as Operation;
   if (LARGE.has(operation.type) && !(isOfClient && concernsOwnNames(operation))) return { whole: operation };
-  return { result: refuse("bad-operation", `${operation.type} may not come in parts`) };
+  return { result: refuse("bad-operation", `${operation.type} must not be split into parts`) };
 }
 
-/** Whether it changes, or compares, what members keep for themselves, such as where they serve clients. */
+/** Returns whether the operation uses names that are reserved for members, such as the map of addresses for clients. */
 export function concernsOwnNames(operation: Operation): boolean {
   if (operation.type === "execute") return isOwn(operation.machine);
   if (operation.type !== "transaction") return "map" in operation && isOwn(operation.map);

@@ -1,7 +1,7 @@
 /**
- * The member's side of the lease of its session. A round begins, and its timer is armed, when a command is proposed for the first
- * time; it is confirmed when this node's replica applies a command of that round. So it is worth less than what whoever looks at
- * the log allows the member: they count from when they applied the command, which is later.
+ * The member's side of its session's lease. A round begins, and its timer starts, when one of its commands is first
+ * proposed. The round is confirmed when this node's replica applies a command from that round. The member therefore
+ * always assumes a shorter lease than the leader, which counts from when it applied the command.
  */
 import type { Context } from "../../../core/protocol.ts";
 import { type LeaseTimer, leaseTimer } from "../../leases.ts";
@@ -11,9 +11,13 @@ import type { MemberSession } from "./session-vocabulary.ts";
 type State = MemberSession["state"];
 type Ctx = Context<MemberSession>;
 
+/** Returns a lease without rounds. */
 export const emptyLease = (): State["lease"] => ({ round: 0, confirmed: 0, running: [], isDue: true });
 
-/** With the next command, if the last one was confirmed, or can be no more. A round that is not confirmed is proposed again as it is. */
+/**
+ * Begins a round with the next command if the last round has expired, or is confirmed and due for renewal. An
+ * unconfirmed round is proposed again unchanged.
+ */
 export function beginRound({ lease }: State, { leaseMs }: SessionOptions, ctx: Ctx): void {
   const isOver = !lease.running.includes(leaseTimer(lease.round));
   if (!isOver && !(lease.isDue && lease.confirmed === lease.round)) return;
@@ -24,7 +28,7 @@ export function beginRound({ lease }: State, { leaseMs }: SessionOptions, ctx: C
   lease.running = [timer, ...lease.running.filter((other) => other !== timer)].sort();
 }
 
-/** The certainty of this round takes the place of that of the round before. */
+/** Replaces the previous round's lease with this round's. */
 export function confirmRound(state: State, round: number, ctx: Ctx): void {
   const { lease, session } = state;
   if (session === null || round <= lease.confirmed || !isInTime(state, round)) return;
@@ -41,17 +45,21 @@ function stop({ lease }: State, timer: LeaseTimer, ctx: Ctx): void {
   lease.running = lease.running.filter((other) => other !== timer);
 }
 
-/** @returns whether the session was certain by this timer alone. */
+/**
+ * Handles the expiry of a lease timer. Returns whether the lease is over, which is the case if the timer belongs to the
+ * last confirmed round.
+ */
 export function runOut({ lease }: State, timer: LeaseTimer): boolean {
   lease.running = lease.running.filter((other) => other !== timer);
   return lease.confirmed > 0 && leaseTimer(lease.confirmed) === timer;
 }
 
+/** Stops all the lease's timers. */
 export function stopLease(state: State, ctx: Ctx): void {
   for (const timer of [...state.lease.running]) stop(state, timer, ctx);
   state.lease = emptyLease();
 }
 
-/** Whether the member may rely on what its session holds. */
+/** Returns whether the member may rely on its session's grants. */
 export const isCertain = ({ lease }: State): boolean =>
   lease.confirmed > 0 && lease.running.includes(leaseTimer(lease.confirmed));

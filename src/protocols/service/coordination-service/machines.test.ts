@@ -11,7 +11,7 @@ import { restored } from "./restored.ts";
 import { dataProblem } from "./state-shape.ts";
 import { keysOf, valuesOf } from "./table.ts";
 
-/** Keeps texts, and is told how much room there is. */
+/** A state machine that keeps texts within its size limit. */
 const texts: BuiltInMachine = {
   init: () => [],
   run(state, text, room) {
@@ -27,7 +27,7 @@ const texts: BuiltInMachine = {
 const execute = (command: string): Operation => ({ type: "execute", machine: "coterie/texts", command });
 const put = (key: string, value: string): Operation => ({ type: "put", map: "m", key, value, isLeased: false });
 
-test("a machine of Coterie's own shares the room of keys and values, and tells what it changes", () => {
+test("a built-in machine shares the space limit of keys and values, and reports its changes", () => {
   const { apply, ask, data, events, open } = oneReplica({ maxBytes: 100, maxMachines: 0 }, { "coterie/texts": texts });
   open(0);
   apply(0, put("k", "v".repeat(20)));
@@ -46,7 +46,7 @@ test("a machine of Coterie's own shares the room of keys and values, and tells w
   expect(JSON.parse(answer)).toEqual(["quiet", "12345", "x".repeat(room)]);
 });
 
-test("etcd's keyspace goes on above all revisions that there were once a cluster is restored", () => {
+test("etcd's keyspace continues above all earlier revisions in a restored cluster", () => {
   const { apply, data, open } = oneReplica({}, { [KEYSPACE]: keyspaceMachine });
   open(0);
   const keyspace = (command: KeyspaceCommand): KeyspaceResponse => {
@@ -61,7 +61,7 @@ test("etcd's keyspace goes on above all revisions that there were once a cluster
   for (const value of ["1", "2"]) keyspace(putOf("a", value));
   keyspace({ type: "grant", lease: "7", ttl: 60 });
   expect(keyspace(putOf("b", "1", { lease: "7" }))).toMatchObject({ revision: 4 });
-  expect(data.revision).toBeGreaterThanOrEqual(3); // The keyspace began with one, and the log with none.
+  expect(data.revision).toBeGreaterThanOrEqual(3); // The keyspace starts at revision 1, and the state machine at 0.
   const again = restored(data, 1_000);
   const { state, bytes } = valuesOf(again.machines)[0] as { state: Keyspace; bytes: number };
   expect(state).toMatchObject({ revision: again.revision + 1, compacted: again.revision + 1, history: [] });
@@ -72,7 +72,7 @@ test("etcd's keyspace goes on above all revisions that there were once a cluster
   expect(dataProblem(again)).toBeNull();
 });
 
-test("operations that would change or compare what members keep for themselves are known, and no others", () => {
+test("detects operations that change or compare reserved names, and no others", () => {
   const putIn = (map: string) => ({ type: "put", map, key: "1", value: "{}", isLeased: false }) as const;
   const transaction = (parts: object) =>
     ({ type: "transaction", compare: [], success: [], failure: [], ...parts }) as Operation;

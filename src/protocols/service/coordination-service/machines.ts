@@ -1,6 +1,7 @@
 /**
- * State machines of the application: deterministic, each defined by name in the same way at every member. A member that has not
- * defined one yet keeps its commands until it does, and so its snapshots hold them. It drops none: before that it stops.
+ * The application's state machines. They are deterministic, and every member defines the same machine under the same
+ * name. A member that has not yet defined a machine keeps the machine's commands until it does, and includes them in
+ * its snapshots. If the commands take too much space, the member stops rather than drop any.
  */
 import { EnvironmentError, unexpected } from "../../../core/errors.ts";
 import type { Answer, Command, Refusal, Result } from "./operations.ts";
@@ -8,56 +9,72 @@ import { isOwn, MAX_OPERATION_BYTES, refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type MachineState, nextRevision, utf8BytesOf } from "./state.ts";
 import { enter, entriesOf, keysOf, lookUp, valuesOf } from "./table.ts";
 
-/** The state is plain data. `apply` leaves it as it is and gives the next one, which rests on nothing but what it is given. */
+/**
+ * A state machine with plain data as its state. `apply` does not modify its arguments, and returns a next state that
+ * depends only on them.
+ */
 export interface MachineDefinition {
+  /** Returns the state before the first command. */
   init(): unknown;
+  /** Returns the next state, and the result for the caller. */
   apply(state: unknown, command: string): readonly [state: unknown, result: string];
-  /** Changes nothing. */
+  /** Answers a question about the state, without changing the state. */
   ask?(state: unknown, question: string): string;
   /**
-   * Why the state is no plain data: replicas that go on from a snapshot of it would come to differ. Null: it is.
-   * @param checked an earlier state that is: what the two have in common is not looked at again. Undefined: all of it is looked at.
+   * Checks that a new state is plain data.
+   *
+   * @param checked an earlier state that is known to be plain data; parts shared with it are not checked again. If
+   * undefined, everything is checked
+   * @returns why the state is not plain data (replicas that restored it from a snapshot would diverge). Null if it is
+   * plain data
    */
   fault?(state: unknown, checked: unknown): string | null;
 }
 
 /**
- * A machine of Coterie's own, whose name begins as those of members do. It may be as large as there is room for: what it holds is counted
- * with keys and values. So it is not copied: `run` changes it in place, or throws before it does.
+ * A built-in machine, with a reserved name. Its size counts in the same way as keys and values, so it is bounded only
+ * by the state's size limit. Because the machine's state may be large, it is not copied: `run` changes it in place, or
+ * throws before making any change.
  */
 export interface BuiltInMachine {
   init(): unknown;
   /**
-   * @param room for more keys and values, in bytes.
-   * @returns `change`: what listeners at each replica are told; null: nothing.
+   * Runs a command.
+   *
+   * @param room for more keys and values, in bytes
+   * @returns the result, and the `change` to report to listeners at each replica; `change` is null if there is nothing
+   * to report
    */
   run(state: unknown, command: string, room: number): { readonly result: string; readonly change: unknown };
-  /** Changes nothing. */
+  /** Answers a question about the state, without changing the state. */
   ask(state: unknown, question: string): string;
-  /** What it takes in a snapshot, at most. */
+  /** Returns an upper bound on the state's size in a snapshot. */
   bytesOf(state: unknown): number;
-  /** A copy that later commands do not change: it may share what they only replace. */
+  /**
+   * Returns a copy that later commands do not change. The copy may share parts that commands only replace as a whole.
+   */
   copyOf(state: unknown): unknown;
 }
 
 type Definition = MachineDefinition | BuiltInMachine;
 
-/** By name. May be filled while the service runs. */
+/** The definitions of machines, keyed by name. May be extended while the service is running. */
 export type MachineDefinitions = Record<string, Definition>;
 
 const definitionOf = (machines: MachineDefinitions, name: string): Definition | null =>
   Object.hasOwn(machines, name) ? (machines[name] as Definition) : null;
 
-/** What a replica has, without a listener. */
+/** A replica's data, without listeners. */
 type Replicated = Pick<Applying, "data" | "limits">;
 
+/** Applies a command to a state machine, or stores it until the machine is defined. */
 export function execute(on: Applying, machines: MachineDefinitions, operation: Command): Result {
   const { data, limits } = on;
   const { machine: name, command } = operation;
   const known = lookUp(data.machines, name);
   const count = keysOf(data.machines).filter((each) => !isOwn(each)).length;
   if (known === null && !isOwn(name) && count >= limits.maxMachines)
-    return refuse("too-many", `there are ${limits.maxMachines} state machines already`);
+    return refuse("too-many", `there are already ${limits.maxMachines} state machines`);
   nextRevision(data);
   const machine: MachineState = known ?? {
     state: null,
@@ -84,12 +101,13 @@ export function execute(on: Applying, machines: MachineDefinitions, operation: C
 
 const isBuiltIn = (definition: Definition): definition is BuiltInMachine => "bytesOf" in definition;
 
+/** Returns the built-in machine with the given name. Null if there is none. */
 export function builtInOf(machines: MachineDefinitions, name: string): BuiltInMachine | null {
   const definition = definitionOf(machines, name);
   return definition !== null && isBuiltIn(definition) ? definition : null;
 }
 
-/** Every member has defined it: nothing is pending. */
+/** Runs a built-in machine's command. Every member defines these machines, so commands are never pending. */
 function runBuiltIn(
   { data, limits, tell }: Applying,
   name: string,
@@ -119,44 +137,43 @@ function begin(machine: MachineState, definition: Definition): void {
   machine.isDefined = true;
 }
 
-/** Of a command that waits, beside its text: what a string and its place in a list take in memory. */
+/** The memory that a pending command needs in addition to its text. */
 const COMMAND_BYTES = 32;
 
-/** @throws EnvironmentError if there is no room for more: what is in the log is not lost, and is run once the machine is defined. */
+/**
+ * Stores a command for an undefined machine. @throws EnvironmentError if the command does not fit; it stays in the log
+ * and runs once the machine is defined
+ */
 function keep({ data, limits, tell }: Applying, name: string, machine: MachineState, command: string): void {
   const added = COMMAND_BYTES + bytesOf(command);
   machine.pending.push(command);
   machine.pendingBytes += added;
   const bytes = waitingBytes(data);
   const { maxPendingBytes } = limits;
-  if (bytes > maxPendingBytes) throw undefinedMachine(name, bytes, `at most ${maxPendingBytes} do`);
+  if (bytes > maxPendingBytes) throw undefinedMachine(name, bytes, `the maximum is ${maxPendingBytes}`);
   const share = maxPendingBytes / TOLD_SHARES;
   if (Math.floor(bytes / share) > Math.floor((bytes - added) / share))
     tell({ type: "commandsWait", machine: name, bytes, maxBytes: maxPendingBytes });
 }
 
-/** How often it is told that commands wait, until no more may. */
+/** The number of times that `commandsWait` is emitted before the limit is reached. */
 const TOLD_SHARES = 8;
 
-/** Of commands whose machines are not defined here. */
+/** Returns the total size, in bytes, of the commands whose machines are not defined here. */
 export const waitingBytes = ({ machines }: Data): number =>
   valuesOf(machines).reduce((sum, { pendingBytes }) => sum + pendingBytes, 0);
-
-/** The log goes on growing as long as no snapshot is taken. @throws EnvironmentError if one has no room for what waits */
-function _requireDefined({ machines }: Data): void {
-  const most = valuesOf(machines).reduce((max, { pendingBytes }) => Math.max(max, pendingBytes), 0);
-  const name = [...entriesOf(machines)].find(([, machine]) => machine.pendingBytes === most)?.[0];
-  if (name !== undefined && most > 0) throw undefinedMachine(name, most, "no snapshot has room for them");
-}
 
 function undefinedMachine(name: string, bytes: number, why: string): EnvironmentError {
   return new EnvironmentError(
     "undefined-machine",
-    `expected the state machine "${name}" to be defined at this member, and it is not: ${bytes} bytes of commands wait for that here, and ${why}. Nothing is lost: start the member again, and call replicated(${JSON.stringify(name)}, …) in the turn in which join() resolves, at every member`,
+    `expected the state machine "${name}" to be defined at this member, but it is not: ${bytes} bytes of commands are waiting for it, and ${why}. No data is lost: restart the member, and call replicated(${JSON.stringify(name)}, …) as soon as join() resolves, at every member`,
   );
 }
 
-/** What came before it was defined here. @throws what `init` does; then all of that waits still */
+/**
+ * Runs the commands that were decided before the machine was defined here. @throws the error from `init`; the commands
+ * then stay pending
+ */
 function catchUp({ limits }: Replicated, machine: MachineState, definition: MachineDefinition): void {
   begin(machine, definition);
   if (machine.pending.length === 0) return;
@@ -166,18 +183,18 @@ function catchUp({ limits }: Replicated, machine: MachineState, definition: Mach
   for (const command of commands) run({ limits }, machine, definition, command);
 }
 
-/** So that snapshots hold states. */
+/** Runs all defined machines' pending commands, so that snapshots contain states instead of commands. */
 export function catchUpAll(on: Replicated, machines: MachineDefinitions): void {
   for (const [name, machine] of entriesOf(on.data.machines)) {
     const definition = definitionOf(machines, name);
     if (definition === null || isBuiltIn(definition) || machine.pending.length === 0) continue;
     try {
       catchUp(on, machine, definition);
-    } catch {} // The next one that asks is told so.
+    } catch {} // The next command will report the error.
   }
 }
 
-/** Whether all states can be saved: one that was changed in place may have come to be what no snapshot holds. */
+/** Returns whether all states can be saved. A state that has been changed in place may no longer be plain data. */
 export function areSound({ machines }: Data, definitions: MachineDefinitions): boolean {
   return [...entriesOf(machines)].every(([name, { state, isDefined }]) => {
     const definition = definitionOf(definitions, name);
@@ -186,7 +203,10 @@ export function areSound({ machines }: Data, definitions: MachineDefinitions): b
   });
 }
 
-/** One that throws has changed nothing, nor has one whose state or result would be too large, or no plain data. */
+/**
+ * Runs a command. The state stays unchanged if the command throws, or if the new state or the result is too large or is
+ * not plain data.
+ */
 function run(
   { limits }: Pick<Applying, "limits">,
   machine: MachineState,
@@ -213,16 +233,20 @@ function run(
   }
 }
 
-/** A state that is large is not measured after each command: on average one costs as much as this many bytes. At every replica after the same ones. */
+/**
+ * The average number of bytes to measure per command, which means that a large state is not measured after every
+ * command. All replicas measure after the same commands.
+ */
 const MEASURED_BYTES = 65_536;
 
 const isDue = ({ bytes, unmeasured }: MachineState, maxMachineBytes: number): boolean =>
   bytes > maxMachineBytes || unmeasured >= Math.floor(bytes / MEASURED_BYTES);
 
+/** Answers a question about a machine's state. */
 export function ask(on: Replicated, machines: MachineDefinitions, name: string, question: string): Answer {
   const definition = definitionOf(machines, name);
   if (definition?.ask === undefined)
-    return refuse("unknown-machine", `this member has not defined a state machine ${name} that can be asked`);
+    return refuse("unknown-machine", `expected this member to define a state machine ${name} with a query function`);
   const machine = lookUp(on.data.machines, name);
   try {
     if (machine !== null && !isBuiltIn(definition)) catchUp(on, machine, definition);

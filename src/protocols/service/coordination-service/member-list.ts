@@ -1,28 +1,31 @@
 /**
- * The list of members, as the log has it. The first change says who the founders are; each further one names a member. What the list
- * wants and what the log's configuration is are told apart: a newcomer is listed before its vote counts, and one that is to leave
- * stays listed until no decision needs it.
+ * The member list, which is part of the replicated state. The first change records the founders. Later changes add,
+ * remove or change members. The list may differ from the log's configuration: a new member is listed before its vote
+ * counts, and a leaving member stays listed until no decision needs its vote.
  */
 import type { NodeId } from "../../../core/protocol.ts";
+import { MAX_LISTED } from "../../../core/quorums.ts";
 import type { Members } from "../../consensus/family/replicated-log.ts";
 import type { Founder, ListedMember, MemberList, MemberOperation, MemberStep, Wish } from "./member-words.ts";
-import { MAX_LISTED, MAX_REMOVED } from "./member-words.ts";
+import { MAX_REMOVED } from "./member-words.ts";
 import { isClient, type Refusal, type Result, refuse } from "./operations.ts";
 import { type Applying, type Data, nextRevision } from "./state.ts";
 
+/** Returns the member's entry on the list. Null if the member is not listed. */
 export const listed = ({ members }: MemberList, id: NodeId): ListedMember | null =>
   members.find(({ member }) => member === id) ?? null;
 
-/** What the log's configuration is to be. */
+/** Returns the configuration that the log should have. */
 function wanted({ members }: MemberList): Members {
   const those = (wish: Wish): NodeId[] => members.flatMap((each) => (each.wish === wish ? [each.member] : []));
   return { voters: those("voter"), learners: those("learner") };
 }
 
 /**
- * The next configuration to ask the log for; null if it is as the list wants it. Newcomers learn first: only then is it known
- * whether they are there, and what they lack. So does one that was taken back before the log had heard of it: it leaves the list with
- * a configuration that it is not in any more.
+ * Returns the next configuration to request from the log. Null if the log already has the desired configuration. A new
+ * member first becomes a learner, so that the leader can determine whether it is reachable and how far behind it is. A
+ * member that was removed before it became a learner also becomes one first, and leaves the list when a later
+ * configuration excludes it.
  */
 export function nextConfiguration(of: MemberList): Members | null {
   const { voters, learners } = of;
@@ -38,14 +41,14 @@ const ascending = (nodes: readonly NodeId[]): NodeId[] => nodes.toSorted((a, b) 
 const isSame = (a: readonly NodeId[], b: readonly NodeId[]): boolean =>
   a.length === b.length && a.every((node) => b.includes(node));
 
-/** Whether a change of who votes is not in effect yet. */
+/** Returns whether the voters are still being changed. */
 const isChanging = (of: MemberList): boolean => !isSame(wanted(of).voters, of.voters);
 
 export function applyToMembers(on: Applying, operation: MemberOperation): Result {
   const { data } = on;
   if (operation.type === "foundMembers") return found(on, operation.members);
-  if (data.members === null) return refuse("bad-operation", "the list of members is not in the log yet");
-  const changed = copyOf(data.members); // A refusal leaves the list as it was.
+  if (data.members === null) return refuse("bad-operation", "the member list is not in the log yet");
+  const changed = copyOf(data.members); // If the change is refused, the list stays unchanged.
   const refusal = operation.type === "changeMembers" ? changeAll(changed, operation.steps) : change(changed, operation);
   if (refusal !== null) return refusal;
   data.members = changed;
@@ -58,7 +61,7 @@ function found(on: Applying, members: readonly Founder[]): Result {
   if (data.members !== null) return { type: "done" };
   const founders = ascending(members.map(({ member }) => member));
   if (founders.length === 0 || new Set(founders).size < founders.length)
-    return refuse("bad-operation", "a list of members names at least one, and nobody twice");
+    return refuse("bad-operation", "expected a list of one or more members without duplicates");
   data.members = {
     revision: 0,
     founders,
@@ -78,7 +81,7 @@ function tell({ data, tell: emit }: Applying, of: MemberList): void {
   emit({ type: "members", list: copyOf(of) });
 }
 
-/** Its own, since the list goes on changing. */
+/** Returns a copy, because the list itself keeps changing. */
 export const copyOf = (of: MemberList): MemberList => JSON.parse(JSON.stringify(of)) as MemberList;
 
 function change(of: MemberList, operation: Exclude<MemberOperation, { type: "foundMembers" | "changeMembers" }>) {
@@ -97,7 +100,7 @@ function change(of: MemberList, operation: Exclude<MemberOperation, { type: "fou
   }
 }
 
-/** One after the other, but for who votes: that changes from those before the first to those after the last. */
+/** Applies the steps in order. The voters change from the old set to the new one in a single step. */
 function changeAll(of: MemberList, steps: readonly MemberStep[]): Refusal | null {
   const named = steps.flatMap((each) =>
     each.type === "addMember" && each.replaces !== null ? [each.member, each.replaces] : [each.member],
@@ -115,9 +118,9 @@ function changeAll(of: MemberList, steps: readonly MemberStep[]): Refusal | null
 function lastVoter({ voters }: MemberList): Refusal {
   const those =
     voters.length === 1
-      ? `member ${voters[0]} is the only one that votes: without it`
-      : `members ${voters.join(", ")} are all that vote: without them`;
-  return refuse("last-voter", `${those} nothing is decided`);
+      ? `member ${voters[0]} is the only voter: without it`
+      : `members ${voters.join(", ")} are the only voters: without them`;
+  return refuse("last-voter", `${those}, the cluster cannot decide anything`);
 }
 
 function step(of: MemberList, operation: MemberStep, underWay: Refusal | null): Refusal | null {
@@ -145,11 +148,11 @@ function add(
   { member, address: at, isVoter, replaces }: Extract<MemberStep, { type: "addMember" }>,
   underWay: Refusal | null,
 ): Refusal | null {
-  if (isClient(member)) return refuse("bad-operation", "that is no id of a member");
-  if (listed(of, member) !== null) return refuse("member-exists", `there is a member ${member} already`);
+  if (isClient(member)) return refuse("bad-operation", `expected the id of a member, got the client id ${member}`);
+  if (listed(of, member) !== null) return refuse("member-exists", `there is already a member ${member}`);
   if (of.removed.includes(member))
-    return refuse("member-exists", `member ${member} has been removed, and ids are not given again: choose another`);
-  if (of.members.length >= MAX_LISTED) return refuse("too-many", `there are ${MAX_LISTED} members already`);
+    return refuse("member-exists", `member ${member} has been removed, and ids cannot be reused: choose another id`);
+  if (of.members.length >= MAX_LISTED) return refuse("too-many", `there are already ${MAX_LISTED} members`);
   const old = replaces === null ? null : listed(of, replaces);
   if (replaces !== null && old === null) return unknownMember(of, replaces);
   const refusal = isTaken(of, at, replaces === null ? [] : [replaces]) ?? (isVoter ? underWay : null);
@@ -161,8 +164,9 @@ function add(
 }
 
 /**
- * One whose vote does not count yet can go at any time. That takes back what it was added for: those that vote and were to leave with
- * the same change stay, or fewer would be left than anybody asked for.
+ * Removes a member. A member whose vote does not count yet can be removed at any time, which cancels the change that
+ * added it. Voters that would have left in that change then stay, so that the cluster does not become smaller than
+ * intended.
  */
 function remove(of: MemberList, member: ListedMember, underWay: Refusal | null): Refusal | null {
   if (member.wish === "leaving") return null;
@@ -184,7 +188,7 @@ function whileChanging(of: MemberList): Refusal | null {
   ];
   return refuse(
     "change-under-way",
-    `another change ${said.join(" and ")}: wait for it, or remove the member that was to come`,
+    `another change ${said.join(" and ")}: wait for it, or remove the new member to cancel it`,
   );
 }
 
@@ -199,13 +203,13 @@ function isTaken(of: MemberList, at: string, but: readonly NodeId[]): Refusal | 
   return other === undefined ? null : refuse("member-exists", `member ${other.member} has the address ${at}`);
 }
 
-/** The log says what its configuration is from here on: who is out of it and was to leave is no member any more. */
+/** Handles a new log configuration. A leaving member that is no longer part of it is deleted from the list. */
 export function noteConfiguration(on: Applying, { voters, learners }: Members): void {
   const { members: of } = on.data;
-  if (of === null) return; // Nobody has changed it yet.
+  if (of === null) return; // The members have never changed.
   const present = [...voters, ...learners];
   const gone = of.members.filter(({ member, wish: its }) => its === "leaving" && !present.includes(member));
-  if (gone.length === 0 && isSame(voters, of.voters) && isSame(learners, of.learners)) return; // It is told anew after a restart.
+  if (gone.length === 0 && isSame(voters, of.voters) && isSame(learners, of.learners)) return; // Repeated after a restart.
   of.voters = ascending(voters);
   of.learners = ascending(learners);
   of.members = of.members.filter((member) => !gone.includes(member));
@@ -215,4 +219,5 @@ export function noteConfiguration(on: Applying, { voters, learners }: Members): 
   tell(on, of);
 }
 
+/** Returns the member list. Null if it has never changed. */
 export const membersIn = ({ members }: Data): MemberList | null => members;

@@ -1,56 +1,65 @@
-/** The words of the list of members: what it holds, and how it is changed. */
+/** The types for the member list: its content and its operations. */
 import type { NodeId } from "../../../core/protocol.ts";
+import { MAX_LISTED } from "../../../core/quorums.ts";
 import { boolean, list, natural, nullable, oneOf, type Shape, struct, text, variants } from "../../../core/shape.ts";
 
+/** The member list. */
 export interface MemberList {
-  /** Of its last change. */
+  /** The revision of the last change to the list. */
   revision: number;
-  /** Who founded the cluster: its name for good, whoever is in it. */
+  /** The founders of the cluster. They identify it permanently, regardless of its current members. */
   founders: NodeId[];
-  /** Ascending by their ids. */
+  /** The members, in ascending order of id. */
   members: ListedMember[];
-  /** Ids that have been taken from the list. They are not given again. */
+  /** The ids of removed members, which are never reused. */
   removed: NodeId[];
-  /** The configuration of the log that is in effect. */
+  /** The voters in the log's current configuration. */
   voters: NodeId[];
   learners: NodeId[];
 }
 
+/** A member on the list. */
 export interface ListedMember {
   member: NodeId;
-  /** Where the others reach it, `host:port`. */
+  /** The address (`host:port`) at which other members can reach this member. */
   address: string;
-  /** Names its journal; empty until it has called for the first time. */
+  /** The id of the member's journal. Empty until the member has connected for the first time. */
   journal: string;
-  /** What it is to be. */
+  /** The role that the member should have. */
   wish: Wish;
-  /** Who leaves as this one gets its vote. */
+  /** The member that leaves when this one gets its vote. */
   replaces: NodeId | null;
 }
 
+/** The role that a member should have. */
 export type Wish = "voter" | "learner" | "leaving";
 
+/** An operation on the member list. */
 export type MemberOperation =
-  /** The list as it was before its first change. It changes nothing once there is one. */
+  /** Records the list as it was before its first change. Has no effect if there already is a list. */
   | { type: "foundMembers"; members: Founder[] }
-  /** It has called, with this journal. Nobody else's counts from then on. */
+  /** Records the journal of a member that has connected. From then on, no other journal is accepted for that member. */
   | { type: "nameJournal"; member: NodeId; journal: string }
   | { type: "moveMember"; member: NodeId; address: string }
   | MemberStep
-  /** All of them or none. Who votes changes in one step: from those before to those after. */
+  /** Applies all steps or none. The voters change from the old set to the new one in a single step. */
   | { type: "changeMembers"; steps: MemberStep[] };
 
-/** A change of who takes part. */
+/** One step of a membership change. */
 export type MemberStep =
   | { type: "addMember"; member: NodeId; address: string; isVoter: boolean; replaces: NodeId | null }
   | { type: "promoteMember"; member: NodeId }
   | { type: "removeMember"; member: NodeId };
 
+/** A founder of the cluster, as recorded in the first list. */
 export type Founder = Pick<ListedMember, "member" | "address" | "journal">;
 
-export const MAX_LISTED = 64;
+/** The maximum number of removed ids. */
 export const MAX_REMOVED = 10_000;
-/** In one change: with addresses as long as they may be, it is one entry of the log. */
+/**
+ * The maximum number of steps in one change. A change of this size fits in one log entry, even with the longest
+ * addresses.
+ */
 export const MAX_STEPS = 64;
 const MAX_ADDRESS_BYTES = 300;
 const MAX_JOURNAL_BYTES = 40;

@@ -1,4 +1,4 @@
-/** The words of the service: what may be asked of it, what it answers, and what it tells while it works. */
+/** The service's vocabulary: its operations, queries, results and events, with their shapes and limits. */
 import type { NodeId } from "../../../core/protocol.ts";
 import {
   boolean,
@@ -14,28 +14,37 @@ import {
   variants,
 } from "../../../core/shape.ts";
 import { type MemberList, type MemberOperation, memberListShape, memberOperationShapes } from "./member-words.ts";
+import { type Refusal, refusalFields } from "./refusals.ts";
 
-/** Clients that are no members have numbers of their own, given by the log and never twice: from here on. */
+export { type Refusal, type RefusalCode, refusalCodes, refusalShape, refuse } from "./refusals.ts";
+
+/** The lowest client id. A client is a process that is not a member. The log assigns each id only once. */
 export const FIRST_CLIENT: NodeId = 2 ** 40;
+/** Returns whether an id belongs to a client rather than a member. */
 export const isClient = (member: NodeId): boolean => member >= FIRST_CLIENT;
 
-/** The map in which members say where they serve clients. Names that begin as it does are kept for members themselves. */
+/** The prefix of names that are reserved for members. */
 export const OWN_NAMES = "coterie/";
+/** Returns whether a name is reserved for members. */
 export const isOwn = (name: string): boolean => name.startsWith(OWN_NAMES);
+/** The name of the map with the addresses at which members serve clients. */
 export const ENDPOINTS = `${OWN_NAMES}endpoints`;
-/** The same of where they serve etcd's API. */
+/** The name of the map with the addresses at which members serve the etcd API. */
 export const ETCD_ENDPOINTS = `${OWN_NAMES}etcd-endpoints`;
 
-/** Names one life of a member's session: the revision at which it was opened. */
+/** The id of a session: the revision at which it was opened. */
 export type SessionId = number;
 
-/** Grows with every change, over all names and for ever: of a grant it is the fencing token. */
+/**
+ * The number of a change. Revisions increase with every change to any name and never start over. A grant's revision is
+ * its fencing token.
+ */
 export type Revision = number;
 
-/** Names what a session waits for, such as a grant: unique among those of its member. */
+/** The id of something that a session waits for, such as a grant. Unique within the session's member. */
 export type WaitId = number;
 
-/** What changes something, and goes through the log. */
+/** An operation, which changes the state and goes through the log. */
 export type Operation =
   | KeyOperation
   | CounterOperation
@@ -46,29 +55,35 @@ export type Operation =
   | Command
   | MemberOperation;
 
+/** An operation that writes keys in maps. */
 export type KeyOperation =
-  /** `isLeased`: the key goes when the session ends. */
+  /** `isLeased`: whether the key is deleted when the session ends. */
   | { type: "put"; map: string; key: string; value: string; isLeased: boolean }
   | { type: "delete"; map: string; key: string }
-  /** All of `success` if all comparisons hold, otherwise all of `failure`: at one revision. */
+  /** Runs all steps in `success` if all comparisons hold, or else all steps in `failure`, at a single revision. */
   | { type: "transaction"; compare: Comparison[]; success: Step[]; failure: Step[] };
 
+/** A condition in a transaction. */
 export type Comparison =
-  /** Revision 0: the key is absent. */
+  /** Revision 0 means that the key does not exist. */
   | { type: "revision"; map: string; key: string; revision: Revision }
   | { type: "value"; map: string; key: string; value: string };
 
+/** A single read or write in a transaction. */
 export type Step =
   | { type: "put"; map: string; key: string; value: string; isLeased: boolean }
   | { type: "delete"; map: string; key: string }
   | { type: "get"; map: string; key: string };
 
+/** Adds to a counter, or replaces its value. */
 export type CounterOperation = { type: "add"; name: string; by: number } | { type: "set"; name: string; to: number };
 
+/** Acquires or releases a lock, permits or a leadership. */
 export type GrantOperation =
   /**
-   * Waits in one fair queue for each name. `exclusive` takes the whole capacity, `shared` so many permits of it. Asked again with the
-   * same `wait` it is answered as before. `note`: what others are told of the holder, such as its address.
+   * Waits in the name's fair queue. `exclusive` takes the whole capacity, and `shared` takes the given number of
+   * permits. A repeated request with the same `wait` gets the same answer. `note` describes the holder to others, for
+   * example by its address.
    */
   | {
       type: "acquire";
@@ -80,56 +95,69 @@ export type GrantOperation =
       note: string;
     }
   | { type: "release"; name: string; token: Revision }
-  /** Gives up waiting, or gives back what has been granted meanwhile. */
+  /** Stops waiting, or releases the grant if it has already been made. */
   | { type: "withdraw"; name: string; wait: WaitId };
 
+/** Arrives at a barrier, or withdraws the arrival. */
 export type BarrierOperation =
-  /** Waits until so many have arrived. */
+  /** Waits until this number of parties has arrived. */
   { type: "arrive"; name: string; wait: WaitId; parties: number } | { type: "leave"; name: string; wait: WaitId };
 
+/** Adds, takes, finishes or gives back an item in a queue. */
 export type QueueOperation =
   | { type: "enqueue"; name: string; value: string }
-  /** Waits in a fair queue for an item, which nobody else gets unless it is given back. */
+  /** Waits in a fair queue for an item. No other session receives the same item unless it is given back. */
   | { type: "take"; name: string; wait: WaitId }
-  /** Gives up waiting, or gives back the item that it was given meanwhile. */
+  /** Stops waiting, or gives back the item if it has already been received. */
   | { type: "stopTaking"; name: string; wait: WaitId }
-  /** The item is done with. */
+  /** Removes a processed item permanently. */
   | { type: "finish"; name: string; token: Revision }
-  /** To the front of the queue. */
+  /** Puts the item back at the front of the queue. */
   | { type: "giveBack"; name: string; token: Revision };
 
+/** Changes the members of a channel, or sends a message through the log. */
 export type GroupOperation =
   /**
-   * From the next view on it is in the group, as another member than before. `wait` names this time of its being in. `setting`: how the
-   * group is used, which all its members agree on.
+   * Joins the group as a new member, starting with the next view. `wait` identifies this membership. `setting`
+   * describes how the group is used, and must be the same for all members.
    */
   | { type: "enterGroup"; name: string; wait: WaitId; setting: string }
   | { type: "leaveGroup"; name: string }
-  /** Removes another member, as `session` and `sessionWait` name it; unless this session has left the group, or entered it again. */
+  /**
+   * Removes the member identified by `session` and `sessionWait`, unless the requesting session has left the group or
+   * entered it again.
+   */
   | { type: "expelFromGroup"; name: string; wait: WaitId; session: SessionId; sessionWait: WaitId }
   /**
-   * To all members of the group, or to one; unless the session has left it since, or entered it anew. `number`: since it entered, from 1,
-   * and done in that order only; 0: in any.
+   * Sends a message to all members of the group, or to one, unless the session has left the group or entered it again.
+   * `number` counts the messages since the session entered, starting at 1, and messages are accepted only in that
+   * order. A message with number 0 is accepted in any order.
    */
   | { type: "say"; name: string; wait: WaitId; number: number; to: NodeId | null; text: string };
 
-/** For a state machine that the application has defined. */
+/** An operation that executes a command on a state machine. */
 export type Command = { type: "execute"; machine: string; command: string };
 
-/** What a member itself puts to the log, beside what it is asked for. */
+/** An operation that a member adds to manage its own session. */
 export type SessionOperation =
-  /** Always the first of a life. `version`: of the state machine, as the member that opens it runs it. */
+  /**
+   * Opens the session. This is always the session's first operation. `version` is the member's `STATE_MACHINE_VERSION`.
+   */
   | { type: "begin"; ttlMs: number; version: number }
-  /** Of an operation that is longer than a command of the log may be: its JSON in fragments, numbered 1, 2, 3 …; the last has it done. */
+  /**
+   * A fragment of an operation whose JSON is too long for one log entry. Fragments are numbered from 1, and the last
+   * one executes the operation.
+   */
   | { type: "part"; number: number; isLast: boolean; text: string }
-  /** `ifIdle`: unless it holds or waits for something. */
+  /** Closes the session. With `ifIdle`, the operation is refused if the session holds or is waiting for something. */
   | { type: "close"; ifIdle: boolean };
 
-/** What a command of the log says, as JSON. */
+/** The content of a log entry, which is stored as JSON. */
 export type Proposal =
   /**
-   * Operations of a session, numbered from `first` on. Applied in their order, each once: what comes after a gap is proposed again.
-   * Replies up to `acknowledged` have come. `round`: of the lease, begun before this was proposed for the first time.
+   * A session's operations, numbered consecutively from `first`. They are applied in order, each only once. Operations
+   * after a gap are proposed again. The member has received all replies up to `acknowledged`. `round` is a lease round
+   * that began before this entry was first proposed.
    */
   | {
       type: "operations";
@@ -139,195 +167,200 @@ export type Proposal =
       first: number;
       operations: (Operation | SessionOperation)[];
     }
-  /** Of a leader: takes effect unless the session has been heard of after the place `seen` of the log. */
+  /**
+   * Proposed by a leader. Expires the session, unless the log contains a later sign of life than the one at index
+   * `seen`.
+   */
   | { type: "expire"; session: SessionId; seen: number };
 
-/** What is read at a replica that is up to date. */
+/** A query, which an up-to-date replica answers. */
 export type Query =
   | { type: "get"; map: string; key: string }
-  /** Keys from `from` on and before `to`, in order; null: to the end. */
+  /**
+   * Returns the keys from `from` up to but not including `to`, in order. If `to` is null, the range extends to the end.
+   */
   | { type: "range"; map: string; from: string; to: string | null; limit: number }
-  /** All changes of a map after a revision, and none twice if one goes on with the events after the answer's revision. */
+  /** Returns the changes to a map after a revision. To continue, follow the events after the answer's revision. */
   | { type: "changes"; map: string; after: Revision }
   | { type: "count"; name: string }
   | { type: "holders"; name: string }
   | { type: "backlog"; name: string }
-  /** What became of an arrival at a barrier that has been applied. */
+  /** Returns the state of an arrival at a barrier. The arrival must have been applied. */
   | { type: "arrival"; name: string; session: SessionId; wait: WaitId }
   | { type: "sessions" }
   | { type: "members" }
-  /** All that there is. */
+  /** Asks a state machine a question about its state. */
   | { type: "ask"; machine: string; question: string };
 
-/** What stands under a key. */
+/** The value of a key. */
 export interface Stored {
+  /** The value, a string of at most `MAX_VALUE_BYTES`. */
   value: string;
-  /** Of its last change. */
+  /** The revision of the key's last change. */
   revision: Revision;
-  /** It goes with this session. */
+  /** The session that leases the key; the key is deleted when the session ends. Null if the key is not leased. */
   session: SessionId | null;
 }
 
+/** A key and its value. */
 export interface KeyEntry extends Stored {
+  /** The key, a string of at most `MAX_KEY_BYTES`. */
   key: string;
 }
 
+/** A change to a key. */
 export interface Change {
+  /** The revision of the operation that changed the key. */
   revision: Revision;
+  /** The map that contains the key. */
   map: string;
+  /** The changed key. */
   key: string;
-  /** Null: it was deleted. */
+  /** The new value. Null if the key was deleted. */
   value: string | null;
 }
 
+/** A grant that a session holds. */
 export interface Holder {
+  /** The session that holds the grant; the grant is released when the session ends. */
   session: SessionId;
+  /** The member or client that the session belongs to. */
   member: NodeId;
+  /** The fencing token. */
   token: Revision;
+  /** `exclusive` if there can be no other holder. */
   mode: "exclusive" | "shared";
+  /** The number of permits that the grant takes. */
   permits: number;
+  /** The text passed to `acquire`. */
   note: string;
 }
 
+/** The result of one step in a transaction. */
 export type StepResult = { type: "stored"; previous: Stored | null } | { type: "found"; entry: Stored | null };
 
-/** What came of an operation. */
+/** The outcome of an operation. */
 export type Result =
   | { type: "done" }
-  /** By `put` and `delete`. */
+  /** The result of `put` and `delete`. */
   | { type: "stored"; previous: Stored | null }
   | { type: "transaction"; succeeded: boolean; results: StepResult[] }
-  /** The value after it. */
+  /** The new value of the counter. */
   | { type: "counted"; value: number }
   | { type: "granted"; token: Revision }
-  /** Behind so many; an event tells when its turn has come. */
+  /** `ahead` is the number of waiters that will be served first. An event follows when the request is granted. */
   | { type: "waiting"; ahead: number }
   | { type: "passed"; generation: Revision }
   | { type: "enqueued"; item: Revision }
   | { type: "item"; token: Revision; value: string }
-  /** By a state machine. */
+  /** The result from a state machine. */
   | { type: "executed"; result: string }
-  /** Applied, and no replica that could say what came of it has told this one: its machine is not defined where it was needed. */
+  /**
+   * The command was applied, but its result is unknown, because no replica that could report the result has defined the
+   * machine.
+   */
   | { type: "unknown" }
   | Refusal;
 
-export type Refusal = { type: "refused"; code: RefusalCode; reason: string };
-
-export const refusalCodes = [
-  /** One operation, a key or a name. */
-  "too-large",
-  /** All that the service holds. */
-  "full",
-  /** More waiters, items or names than are allowed. */
-  "too-many",
-  /** Too many operations of this member are under way. */
-  "overloaded",
-  "bad-operation",
-  /** A counter would leave the safe integers. */
-  "overflow",
-  /** Others use the name with another capacity, or another number of parties. */
-  "in-use",
-  /** Nothing is held with this token. */
-  "not-held",
-  /** The session ended before the operation was applied: it has not been and will not be. */
-  "session-expired",
-  /** The session ended, and this member has not seen whether the operation was applied before. */
-  "outcome-unknown",
-  /** Changes after that revision are not kept any more. */
-  "compacted",
-  /** This member has not defined the state machine. */
-  "unknown-machine",
-  "machine-failed",
-  /** Of the list of members. */
-  "unknown-member",
-  "member-exists",
-  "last-voter",
-  /** Who votes changes one step at a time. */
-  "change-under-way",
-] as const;
-export type RefusalCode = (typeof refusalCodes)[number];
-
-export const refuse = (code: RefusalCode, reason: string): Refusal => ({ type: "refused", code, reason });
-
-/** What came of a query. */
+/** The answer to a query. */
 export type Answer =
   | { type: "found"; entry: Stored | null }
-  /** `isMore`: the limit cut it short. */
+  /** `isMore`: whether there are more entries than the limit. */
   | { type: "entries"; entries: KeyEntry[]; isMore: boolean }
   | { type: "changes"; changes: Change[] }
   | { type: "counted"; value: number }
   | { type: "holders"; holders: Holder[]; waiting: number }
   | { type: "backlog"; items: number; taken: number; waiting: number }
-  /** `passed`: or it has been taken back. `unknown`: its session has ended, before that or after. */
+  /** `passed`: the barrier has opened, or the arrival was withdrawn. `unknown`: the session has ended. */
   | { type: "arrival"; state: "waiting" | "passed" | "unknown" }
   | { type: "sessions"; sessions: { session: SessionId; member: NodeId }[] }
-  /** Null: it is as it was when the cluster was founded. */
+  /** Null if the members are still the cluster's founders. */
   | { type: "members"; list: MemberList | null }
-  /** The replica's data, as JSON. */
+  /** The machine's answer, as JSON. */
   | { type: "answered"; answer: string }
   | Refusal;
 
+/** A member of a group. */
 export interface GroupMember {
+  /** The session that entered the group. */
   session: SessionId;
+  /** The member or client that the session belongs to. */
   member: NodeId;
+  /** The id of this membership. */
   wait: WaitId;
-  /** How many numbered words it has said since it entered. */
+  /** How many numbered messages the member has sent since it entered. */
   spoken: number;
 }
 
+/** The reason why a session ended. `replaced` means that its member opened a new one. */
 export type EndReason = "closed" | "expired" | "replaced";
 
 /**
- * What every replica tells as it applies the log, in its order. After a restart it is told anew from the last snapshot on. A grant that
- * is asked for again is told again.
+ * An event that every replica emits, in log order, when it applies the log. After a restart, a replica again emits the
+ * events after the last snapshot. A repeated request for a grant repeats the event.
  */
 export type ServiceEvent =
   | ({ type: "changed" } & Change)
-  /** In the entry that opens a session what it asks for may be granted already: `opened` comes first. */
+  /** The entry that opens a session may also grant its first request. In that case, `opened` comes first. */
   | { type: "granted"; name: string; session: SessionId; wait: WaitId; token: Revision; note: string }
-  /** Also by the end of the session. */
+  /** A grant was released, or its session ended. */
   | { type: "released"; name: string; session: SessionId; token: Revision }
   | { type: "passed"; name: string; generation: Revision; arrivals: { session: SessionId; wait: WaitId }[] }
   | { type: "item"; name: string; session: SessionId; wait: WaitId; token: Revision; value: string }
-  /** Who is in a group from here on, in the order in which they entered it. Views grow. */
+  /** A group has a new view with these members, in order of entry. View numbers increase. */
   | { type: "grouped"; name: string; view: Revision; members: GroupMember[] }
   | { type: "said"; name: string; from: NodeId; to: NodeId | null; text: string; revision: Revision }
   | { type: "opened"; session: SessionId; member: NodeId; life: number }
   | { type: "ended"; session: SessionId; member: NodeId; life: number; reason: EndReason }
-  /** By a machine of Coterie's own, of what it has done: plain data, in its own words. */
+  /** A change made by a built-in machine, as plain data that the machine defines. */
   | { type: "machineChanged"; machine: string; change: unknown }
-  /** Told by a replica that has not defined the machine, at each eighth of the bytes of commands that may wait there. */
+  /**
+   * This replica has not defined the machine. Emitted each time the waiting commands use up another eighth of
+   * `maxBytes`.
+   */
   | { type: "commandsWait"; machine: string; bytes: number; maxBytes: number }
-  /** The members are these from here on. */
+  /** The member list has changed to the given one. */
   | { type: "members"; list: MemberList };
 
-/** What a command of the log holds at most, in bytes. */
+/** The maximum size of a log entry, in bytes. */
 export const MAX_PROPOSAL_BYTES = 65_536;
-/** One operation as JSON; the rest of a proposal needs some room. What is longer comes in parts. */
+/** The maximum size of an operation as JSON, in bytes. A longer operation is split into parts. */
 export const MAX_OPERATION_BYTES = 65_000;
-/** As UTF-8, such as JSON. */
+/** The maximum size of a value, in UTF-8 bytes. */
 export const MAX_VALUE_BYTES = 1_048_576;
-/** One operation as JSON, in all its parts: room for a value in which each character has to be escaped. */
+/**
+ * The maximum total size of an operation as JSON, over all its parts, in bytes. Every character may need to be escaped.
+ */
 export const MAX_WHOLE_BYTES = 2 * MAX_VALUE_BYTES + 65_536;
-/** Of a part, in UTF-16 units: each takes three bytes of JSON at most, or is one of few at a cut that take six. */
+/**
+ * The length of a part, in UTF-16 units. A unit takes at most three bytes in JSON, except for a few next to a cut,
+ * which take up to six.
+ */
 export const PART_CHARS = 21_000;
 /**
- * Of what the commands of the log mean. Replicas that understand them differently would come to differ, so members of different
- * versions do not hear each other on the log: docs/compatibility.md.
+ * The version of the rules for applying log entries. Replicas with different rules would diverge, so members with
+ * different versions do not exchange log messages. See docs/operate/upgrade.md.
  */
 export const STATE_MACHINE_VERSION = 1;
+/** The maximum length of a name, in UTF-8 bytes. */
 export const MAX_NAME_BYTES = 256;
+/** The maximum length of a key, in UTF-8 bytes. */
 export const MAX_KEY_BYTES = 1_024;
+/** The maximum length of a grant's note, in UTF-8 bytes. */
 export const MAX_NOTE_BYTES = 4_096;
-/** Of a group. */
+/** The maximum length of a group's setting, in UTF-8 bytes. */
 export const MAX_SETTING_BYTES = 4_096;
+/** The maximum number of comparisons in a transaction, and the maximum number of steps in each branch. */
 export const MAX_STEPS = 128;
+/** The maximum number of operations in one log entry. */
 export const MAX_OPERATIONS = 1_024;
-/** In one answer to a range. */
+/** The maximum number of entries in the answer to a range query. */
 export const MAX_RANGE = 10_000;
+/** The maximum capacity of a semaphore. */
 export const MAX_PERMITS = 1_000_000;
+/** The maximum number of parties at a barrier. */
 export const MAX_PARTIES = 10_000;
-/** Of what is kept in the state, and so of what one answer may hold. */
+/** The maximum length of any list in the state, and thus in an answer. */
 const MAX_KEPT = 100_000;
 const MAX_ANSWER_BYTES = 16_777_216;
 
@@ -349,6 +382,7 @@ const comparisons = list(
 );
 const steps = list(variants<Step>({ ...stepShapes, get: { map: name, key } }), MAX_STEPS);
 
+/** The shapes of group operations, for machines with commands that contain them. */
 export const groupOperationShapes: Shapes<GroupOperation> = {
   enterGroup: { name, wait: natural, setting: text(MAX_SETTING_BYTES) },
   leaveGroup: { name },
@@ -383,8 +417,10 @@ const operationShapes = {
   ...memberOperationShapes,
 } as const;
 
+/** The shape of an operation. */
 export const operationShape: Shape<Operation> = variants<Operation>(operationShapes);
 
+/** The shape of a log entry. */
 export const proposalShape: Shape<Proposal> = variants<Proposal>({
   operations: {
     life: natural,
@@ -404,6 +440,7 @@ export const proposalShape: Shape<Proposal> = variants<Proposal>({
   expire: { session: natural, seen: natural },
 });
 
+/** The shape of a query. */
 export const queryShape: Shape<Query> = variants<Query>({
   get: { map: name, key },
   range: { map: name, from: key, to: nullable(key), limit: natural },
@@ -419,9 +456,8 @@ export const queryShape: Shape<Query> = variants<Query>({
 
 const storedFields = { value, revision: natural, session: nullable(natural) };
 const stored = nullable(struct<Stored>(storedFields));
-const refused = { code: oneOf(...refusalCodes), reason: text(1_000) };
-export const refusalShape: Shape<Refusal> = variants<Refusal>({ refused });
 
+/** The shape of a result. */
 export const resultShape: Shape<Result> = variants<Result>({
   done: {},
   stored: { previous: stored },
@@ -437,9 +473,10 @@ export const resultShape: Shape<Result> = variants<Result>({
   item: { token: natural, value },
   executed: { result: text(MAX_ANSWER_BYTES) },
   unknown: {},
-  refused,
+  refused: refusalFields,
 });
 
+/** The shape of an answer. */
 export const answerShape: Shape<Answer> = variants<Answer>({
   found: { entry: stored },
   entries: { entries: list(struct<KeyEntry>({ key, ...storedFields }), MAX_RANGE), isMore: boolean },
@@ -468,10 +505,10 @@ export const answerShape: Shape<Answer> = variants<Answer>({
   },
   members: { list: nullable(memberListShape) },
   answered: { answer: text(MAX_ANSWER_BYTES) },
-  refused,
+  refused: refusalFields,
 });
 
-/** The range of all keys that begin with a prefix. */
+/** Returns the range of all keys with the given prefix. */
 export function prefixRange(prefix: string): { from: string; to: string | null } {
   for (let at = prefix.length - 1; at >= 0; at--) {
     const unit = prefix.charCodeAt(at);

@@ -1,4 +1,4 @@
-/** What the service promises, over all members and over what those have told that have crashed since. */
+/** The service's properties, which cover all members and include events from crashed members. */
 
 import type { NodeId, Property, World } from "../../../core/protocol.ts";
 import type { Raft } from "../../consensus/raft/raft.ts";
@@ -10,13 +10,16 @@ import { entriesOf } from "./table.ts";
 type States = { session: MemberSession["state"]; replica: Replica["state"]; log: Raft["state"] };
 type Emitted = { type: string; body: Record<string, unknown> & { type: string } };
 
-/** Of a node's last entries or changes, as many as histories of nodes that are not far apart have in common. */
+/**
+ * The number of recent entries or changes remembered per node. Nodes that are not far apart have some of them in
+ * common.
+ */
 const REMEMBERED = 32;
 
-/** What a node has come to know under a name, such as the digest at a place of the log. */
+/** Values that a node has emitted, by name. For example, the digest at a log index. */
 type Known = readonly { readonly name: string; readonly value: string }[];
 
-/** Of all nodes: nobody knows something else under the same name. A node that starts again may be told again what it knows. */
+/** Returns whether all nodes emitted the same value under the same name. A restarted node may emit values again. */
 function areAlike({ nodes, history }: World<States>): boolean {
   const values = new Map<string, string>();
   for (const node of nodes)
@@ -34,7 +37,7 @@ function withKnown(before: Known, name: string, value: string): Known {
 
 const agreement = {
   name: "agreement",
-  claim: "all replicas, those of nodes that have crashed since among them, apply the same commands to the same data",
+  claim: "all replicas, including replicas of crashed nodes, apply the same commands to the same data",
   when: "always",
   history: {
     empty: [] as Known,
@@ -46,7 +49,7 @@ const agreement = {
   holds: areAlike,
 } as const;
 
-/** What a member may rely on: it has a grant, is certain of its session, and has not asked to release it. */
+/** A grant that a member may rely on, because the lease is confirmed and the member has not requested a release. */
 interface Relied {
   readonly name: string;
   readonly token: number;
@@ -68,7 +71,7 @@ const isGivenUp = ({ pending }: States["session"], token: number): boolean =>
 
 const noLockHeldTwice = {
   name: "no lock held twice",
-  claim: "what members rely on of a name, by their leases, is never more than its capacity",
+  claim: "the permits of a lock that members hold under valid leases never exceed its capacity",
   when: "always",
   holds({ alive, state }: World<States>): boolean {
     const used = new Map<string, number>();
@@ -84,7 +87,7 @@ const noLockHeldTwice = {
 
 const watchesAgree = {
   name: "watches agree",
-  claim: "what has changed at a revision, all members see alike, those that have crashed since among them",
+  claim: "all members, including crashed ones, see the same changes at each revision",
   when: "always",
   history: {
     empty: [] as Known,
@@ -98,7 +101,7 @@ const watchesAgree = {
 
 const tokensOnce = {
   name: "tokens are unique",
-  claim: "no two grants have had the same token, those of nodes that have crashed since among them",
+  claim: "no two grants had the same token, including grants to crashed nodes",
   when: "always",
   history: {
     empty: [] as Known,
@@ -112,7 +115,7 @@ const tokensOnce = {
 
 const termination = {
   name: "termination",
-  claim: "what a member asks for is answered in the end",
+  claim: "every request from a member is eventually answered",
   when: "leadsTo",
   given: ({ state }: World<States>, node: NodeId): boolean => isWaiting(state(node)),
   holds: ({ state }: World<States>, node: NodeId): boolean => !isWaiting(state(node)),

@@ -1,13 +1,14 @@
 /**
- * Queues by name: each item is given to one session at a time, the oldest to the one that has waited longest. What a session has
- * taken and not finished when it ends goes back to the front, and whoever gets it then has a higher token.
+ * Named queues. At most one session has an item at a time, and the oldest item goes to the session that has waited
+ * longest. When a session ends, its unfinished items return to the front of the queue. The next session that takes such
+ * an item gets a higher token.
  */
 import type { Answer, QueueOperation, Result, SessionId } from "./operations.ts";
 import { refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type Item, nextRevision, type Queue, type Taken } from "./state.ts";
 import { enter, keysOf, lookUp, strike, valuesOf } from "./table.ts";
 
-/** Beside its value. */
+/** The overhead per item, in addition to its value. */
 const ITEM_BYTES = 96;
 
 const sizeOf = ({ value }: Item): number => ITEM_BYTES + bytesOf(value);
@@ -18,7 +19,7 @@ export function applyToQueue(on: Applying, session: SessionId, operation: QueueO
   const queue = lookUp(data.queues, name) ?? { items: [], taken: [], takers: [] };
   const isNew = lookUp(data.queues, name) === null;
   if (isNew && data.queues.size >= on.limits.maxNames)
-    return refuse("too-many", `there are ${on.limits.maxNames} queues already`);
+    return refuse("too-many", `there are already ${on.limits.maxNames} queues`);
   switch (operation.type) {
     case "enqueue":
       return enqueue(on, name, queue, operation.value);
@@ -36,7 +37,7 @@ export function applyToQueue(on: Applying, session: SessionId, operation: QueueO
     case "giveBack": {
       const taken = queue.taken.find((item) => item.token === operation.token && item.session === session);
       if (taken === undefined)
-        return refuse("not-held", `this session holds no item of it with the token ${operation.token}`);
+        return refuse("not-held", `this session holds no item of it with token ${operation.token}`);
       if (operation.type === "giveBack") putBack(queue, [taken]);
       else {
         queue.taken = queue.taken.filter((item) => item !== taken);
@@ -51,10 +52,10 @@ export function applyToQueue(on: Applying, session: SessionId, operation: QueueO
 function enqueue(on: Applying, name: string, queue: Queue, value: string): Result {
   const { data, limits } = on;
   if (queue.items.length + queue.taken.length >= limits.maxItems)
-    return refuse("too-many", `there are ${limits.maxItems} items in it already`);
+    return refuse("too-many", `it already contains ${limits.maxItems} items`);
   const size = sizeOf({ id: 0, value });
   if (data.bytes + size > limits.maxBytes)
-    return refuse("full", `the service holds ${data.bytes} bytes, and at most ${limits.maxBytes}`);
+    return refuse("full", `the service holds ${data.bytes} bytes; the maximum is ${limits.maxBytes}`);
   data.bytes += size;
   const id = nextRevision(data);
   queue.items.push({ id, value });
@@ -66,7 +67,7 @@ function take(on: Applying, name: string, queue: Queue, session: SessionId, wait
   const isMine = (other: { session: SessionId; wait: number }) => other.session === session && other.wait === wait;
   if (!queue.taken.some(isMine) && !queue.takers.some(isMine)) {
     if (queue.takers.length + queue.taken.length >= on.limits.maxWaiting)
-      return refuse("too-many", `${on.limits.maxWaiting} take from it already`);
+      return refuse("too-many", `${on.limits.maxWaiting} calls already wait for or hold its items`);
     queue.takers.push({ session, wait });
     serve(on, name, queue);
   }
@@ -75,14 +76,14 @@ function take(on: Applying, name: string, queue: Queue, session: SessionId, wait
   return { type: "waiting", ahead: queue.takers.findIndex(isMine) };
 }
 
-/** To the front, in the order in which they were enqueued. */
+/** Puts items back at the front of the queue, in their original order. */
 function putBack(queue: Queue, items: readonly Taken[]): void {
   if (items.length === 0) return;
   queue.taken = queue.taken.filter((item) => !items.includes(item));
   queue.items.unshift(...items.map(({ id, value }) => ({ id, value })).sort((a, b) => a.id - b.id));
 }
 
-/** What nobody waits for and nothing is in is forgotten. */
+/** Gives items to waiting sessions. Deletes the queue if it has neither items nor waiters. */
 function serve({ data, tell }: Applying, name: string, queue: Queue): void {
   while (queue.items.length > 0 && queue.takers.length > 0) {
     const item = queue.items.shift() as Item;
@@ -96,6 +97,7 @@ function serve({ data, tell }: Applying, name: string, queue: Queue): void {
   else enter(data.queues, name, queue);
 }
 
+/** Gives back all items that an ended session had taken, and withdraws its requests. */
 export function releaseItems(on: Applying, session: SessionId): void {
   for (const name of keysOf(on.data.queues)) {
     const queue = lookUp(on.data.queues, name) as Queue;
@@ -112,9 +114,11 @@ export function releaseItems(on: Applying, session: SessionId): void {
 const isConcerned = ({ taken, takers }: Queue, session: SessionId): boolean =>
   taken.some((item) => item.session === session) || takers.some((taker) => taker.session === session);
 
+/** Returns whether the session has an item or is waiting for one. */
 export const holdsItems = ({ queues }: Data, session: SessionId): boolean =>
   valuesOf(queues).some((queue) => isConcerned(queue, session));
 
+/** Returns a queue's size. */
 export function backlogOf(data: Data, name: string): Answer {
   const queue = lookUp(data.queues, name);
   const [items, taken, waiting] = [queue?.items, queue?.taken, queue?.takers].map((list) => list?.length ?? 0);

@@ -1,14 +1,17 @@
-/** Reads of a member: all that come while the log is asked for one index wait for the next, and are answered together. */
+/**
+ * Reads at a member. Reads that arrive while a read index is being requested wait for the next read index, and are
+ * answered together.
+ */
 import type { Context } from "../../../core/protocol.ts";
 import type { MemberSession } from "./session-vocabulary.ts";
 
 type State = MemberSession["state"];
 type Ctx = Context<MemberSession>;
 
-/** Of one run; the number of the run stands above them. */
+/** The maximum number of reads between restarts. A read's number is `run * MAX_READS` plus a counter. */
 const MAX_READS = 2 ** 36;
 
-/** Those that are under way anew, or those that wait. */
+/** Requests a read index, either again for the reads in progress or for the first time for the waiting reads. */
 export function askToRead(state: State, retryMs: number, ctx: Ctx): void {
   const { reads } = state;
   if (reads.underWay.length === 0) {
@@ -21,15 +24,17 @@ export function askToRead(state: State, retryMs: number, ctx: Ctx): void {
   ctx.emit({ type: "reading", read: readNumber(state) });
 }
 
-/** This member's replica is up to date for what was under way. */
+/** Answers the reads in progress, because this member's replica is now up to date for them. */
 export function readAll(state: State, number: number, retryMs: number, ctx: Ctx): void {
   const { reads } = state;
-  if (number !== readNumber(state)) return; // It has been asked for again.
+  if (number !== readNumber(state)) return; // A newer request has replaced this one.
   const { underWay } = reads;
   reads.underWay = [];
   for (const asked of underWay) ctx.emit({ type: "query", ...asked });
   askToRead(state, retryMs, ctx);
 }
 
-/** An answer to what this node asked before it crashed is older than what it asks now. */
+/**
+ * Returns the current read's number. It includes the run, so that answers to requests from before a crash are not used.
+ */
 const readNumber = ({ run, reads }: State): number => run * MAX_READS + reads.read;

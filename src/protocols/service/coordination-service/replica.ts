@@ -1,8 +1,9 @@
 /**
- * A replica of the service's state: applies what the log decides, tells what has changed as it does so, and takes snapshots so that
- * the log can forget. A snapshot is written and read a chunk at a time, with timers between. It journals nothing but the chunks of one
-that it is writing, so that they need not be held: after a restart the log tells it everything anew.
- * Schneider, "Implementing Fault-Tolerant Services Using the State Machine Approach", ACM Computing Surveys 1990.
+ * A replica of the service's state. It applies the log, emits every change, and takes snapshots so that the log can be
+ * compacted. It writes and reads a snapshot one chunk at a time, with timers in between. It journals only the chunks of
+ * a snapshot in progress, so that they do not have to stay in memory. After a restart, the log emits all decided
+ * entries again. Schneider, "Implementing Fault-Tolerant Services Using the State Machine Approach", ACM Computing
+ * Surveys 1990.
  */
 import type { Chunk } from "../../../core/chunk.ts";
 import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
@@ -41,110 +42,141 @@ import {
 } from "./snapshot.ts";
 import { type Applying, type Data, emptyData, limitOptions, type Reply, type Session } from "./state.ts";
 
+/** Vocabulary of a replica, which applies the log and answers queries. */
 export type Replica = {
   state: {
-    /** Of the last place of the log that it has been told of. */
+    /** The index of the last applied log entry. */
     index: number;
     data: Data;
-    /** Of all commands that it has applied, in that order, and the revisions they came to: equal digests mean equal histories. */
+    /** A digest of all applied commands, in order, and their revisions. Equal digests mean equal histories. */
     digest: number;
-    /** How much it has applied since the last snapshot, and how long that was (or half of one before it), in characters. */
+    /**
+     * The number of characters applied since the last snapshot (`unsaved`), and the length of that snapshot (`saved`,
+     * at least half the previous value).
+     */
     unsaved: number;
     saved: number;
-    /** The snapshot that is being written, with the chunks written so far; `grown` characters were applied since the last one. */
+    /**
+     * The snapshot that is being written, with the chunks written so far. `grown` is the number of characters applied
+     * since the last chunk was written.
+     */
     saving: { writing: Writing; chunks: Chunk[]; grown: number } | null;
-    /** The journal contains chunks of an incomplete snapshot. */
+    /** Whether the journal contains chunks of an incomplete snapshot. */
     hasWritten: boolean;
-    /** The snapshot that is being read; `read` counts the chunks read so far. */
+    /** The snapshot that is being read. `read` is the number of chunks read so far. */
     installing: { index: number; chunks: Chunk[]; read: number; reading: Reading } | null;
     /** Commands received while a snapshot is being read, in order. */
     later: Replica["command"][];
   };
-  command: /** From the log. */
+  command: /** Commands from the log. */
     | { type: "decided"; index: number; command: Command }
     | { type: "installed"; index: number; snapshot: Chunk[] }
     | ({ type: "reconfigured" } & Members)
-    /** From the member's session: what it may read now, and who is to be heard of. */
+    /**
+     * From the member's session: a query that may now be answered (`query`), and a request for signs of life (`look`).
+     */
     | { type: "query"; request: RequestId; query: Query }
     | { type: "look" };
   event:
     | ServiceEvent
     | { type: "applied"; index: number; digest: number }
-    /** A snapshot took the place of changes that have not been told: `changes` asks for them. */
+    /** A snapshot was installed, so some changes were not emitted. Query them with `changes`. */
     | { type: "restored"; revision: Revision }
-    /** To a client that is no member, by the member that it speaks to. `isForgotten`: it has to take another number. */
+    /**
+     * The outcome for a client, emitted by the member that the client is connected to. `isForgotten`: whether the
+     * client must take a new id.
+     */
     | ({ type: "clientAnswered"; client: NodeId; isForgotten: boolean } & Answered)
-    /** To the member's session. */
+    /** Events for the member's session. */
     | ({ type: "answered" } & Answered)
     | { type: "queried"; request: RequestId; revision: Revision; answer: Answer }
     | { type: "seen"; sessions: Seen[] }
-    /** To the log. */
+    /** Events for the log. */
     | { type: "saved"; index: number; snapshot: Chunk[] };
   timer: "save" | "install";
-  record: /** Of the snapshot that is being written. */ { type: "written"; chunk: Chunk } | { type: "idle" };
+  record: /** A chunk of the snapshot that is being written. */ { type: "written"; chunk: Chunk } | { type: "idle" };
 };
 
-/** What came of a member's operations. */
+/** The outcome of a member's operations. */
 export interface Answered {
   life: number;
-  /** Null: that life has not begun, or has ended. */
+  /** The session. Null if it has not begun or has ended. */
   session: SessionId | null;
-  /** Of the lease; 0 if nothing is said of it. */
+  /** The lease round. 0 if the entry has none. */
   round: number;
-  /** The number of the operation that the first reply is to. */
+  /** The number of the operation that the first reply belongs to. */
   first: number;
   replies: Reply[];
-  /** That life has ended: what is not answered has not been applied and will not be. */
+  /** Whether the session has ended. If so, any operations without a reply have not been applied and will not be. */
   isOver: boolean;
-  /** It is read from a snapshot: of lives that have ended it tells nothing more. */
+  /** Whether this outcome comes from a snapshot, which contains nothing else about ended sessions. */
   isRestored: boolean;
 }
 
-/** Where in the log a session was last heard of. */
+/** A session's latest sign of life in the log. */
 export interface Seen {
   session: number;
   seen: number;
   ttlMs: number;
 }
 
-/** A unit of UTF-16 takes three bytes at most. */
+/** The maximum length of a chunk, in UTF-16 units of at most three bytes each. */
 const MAX_CHUNK_CHARS = Math.floor(MAX_CHUNK_BYTES / 3) - 1;
 
 const replicaOptions = optionTable("replica", {
   snapshotChars: whole(
     1_048_576,
-    "a snapshot is taken after this many applied characters, and as many as the last one had; four times as many, up to eight times this. Members add up to half of that, by number, so that they take theirs at different times",
+    "a snapshot is taken when the number of characters applied since the last one reaches the largest of this, that snapshot's length, and four times that length (limited to eight times this). Members add up to half of that, depending on their id, so that they take snapshots at different times",
   ),
-  chunkChars: count(262_144, "how many characters of a snapshot are written or read at once, and one chunk holds", {
-    max: MAX_CHUNK_CHARS,
-  }),
+  chunkChars: count(
+    262_144,
+    "how many characters of a snapshot are written or read at once; also the size of a chunk",
+    {
+      max: MAX_CHUNK_CHARS,
+    },
+  ),
   ...limitOptions,
 });
 
+/** Options of a replica. */
 export type ReplicaOptions = OptionsOf<typeof replicaOptions>;
 
 export const { defaults: replicaDefaults } = replicaOptions;
+/** The default limit on the total size of all shared state. */
 export const MAX_STATE_BYTES = replicaDefaults.maxBytes;
 
-/** So many times what a snapshot took comes before the next one, as long as that is not more than so many times the least. */
+/**
+ * The factors that determine when the next snapshot is due: after `GROWTH` times the length of the last one, limited to
+ * `MOST` times the configured minimum, but never before the length of the last one.
+ */
 const GROWTH = 4;
 const MOST = 8;
-/** Who takes a snapshot does nothing else for a moment. If all did at once, whatever needs a majority would wait for it: so each waits longer, by its number. */
+/**
+ * The number of different times at which replicas take snapshots. A replica pauses briefly to take a snapshot. If all
+ * replicas did so at the same time, no majority would answer, so each waits for a different time that depends on its
+ * id.
+ */
 const TURNS = 8;
-/** The log, which is in memory and in the journal, does not grow by more than this between two snapshots. */
+/**
+ * The approximate maximum growth of the log between two snapshots, in characters. The log is kept both in memory and in
+ * the journal.
+ */
 const MAX_UNSAVED = 134_217_728;
 const dueAfter = (least: number, saved: number, self: NodeId): number =>
   Math.min(MAX_UNSAVED, Math.max(least, saved, Math.min(GROWTH * saved, MOST * least))) *
   (1 + (self % TURNS) / (2 * TURNS));
 
-/** The pause between writing two chunks. There is none between reading two: the replica can do nothing else. */
+/**
+ * The pause between two chunks when writing a snapshot. A snapshot is read without pauses, because the replica cannot
+ * apply commands until it has finished reading.
+ */
 const SAVE_EVERY_MS = 10;
-/** The snapshot grows by at least this many characters for each character that the log grows by. */
+/** The minimum number of snapshot characters to write per character that the log grows. */
 const PACE = 4;
-/** How many delayed commands are performed in one step. */
+/** The number of delayed commands performed in one step. */
 const MAX_LATER = 64;
 
-/** What an entry of the log takes beside its operation. */
+/** The size of a log entry, excluding its operation. */
 const ENTRY_CHARS = 64;
 
 type State = Replica["state"];
@@ -162,11 +194,14 @@ const initial = (): State => ({
   later: [],
 });
 
-/** @param machines of the application; may be filled while the service runs. */
+/** Creates a replica. @param machines the application's state machines; may be extended while the service is running */
 export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefinitions = {}): Protocol<Replica> {
   const { snapshotChars, chunkChars, ...limits } = replicaOptions.settle(given);
 
-  /** What it costs is paid for by what has come since: on average a character is saved twice at most, of a small state far more seldom. */
+  /**
+   * Begins a snapshot once enough has been applied to justify its cost. On average, a character is saved at most twice,
+   * and far less often if the state is small.
+   */
   function saveIfDue(state: State, chars: number, ctx: Ctx): void {
     state.unsaved += chars;
     if (state.saving !== null) return keepPace(state, state.saving, chars, ctx);
@@ -180,7 +215,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     state.unsaved = 0;
   }
 
-  /** Under load the timer alone would let the log grow faster than the snapshot. */
+  /** Writes more of the snapshot as the log grows. Under load, the timer alone is too slow. */
   function keepPace(state: State, saving: NonNullable<State["saving"]>, chars: number, ctx: Ctx): void {
     saving.grown += chars;
     if (saving.grown * PACE >= chunkChars) save(state, saving, ctx);
@@ -198,10 +233,11 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
       return ctx.setTimer("save", SAVE_EVERY_MS);
     }
     state.saving = null;
-    // Half at least: what is applied anew in one step, such as what has waited for a machine, is saved seldom even where little comes of it.
+    // Use at least half the previous value. Commands that waited for a machine are applied in one step, which must not
+    // cause frequent snapshots even if the state stays small.
     state.saved = Math.max(writing.chars, Math.floor(state.saved / 2));
     ctx.emit({ type: "saved", index: writing.index, snapshot: chunks });
-    forgetWritten(state, ctx); // The log journals the chunks now, or has rejected them.
+    forgetWritten(state, ctx); // The log has journaled the chunks, or has rejected them.
   }
 
   /** Reads the next chunk. */
@@ -218,7 +254,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     doLater(state, ctx);
   }
 
-  /** Performs some of the delayed commands, and the rest in later steps. */
+  /** Performs some of the delayed commands, and leaves the rest to later steps. */
   function doLater(state: State, ctx: Ctx): void {
     const now = state.later.splice(0, MAX_LATER);
     for (const command of now) perform(state, command, ctx);
@@ -240,7 +276,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     else ctx.emit({ type: "clientAnswered", client: member, isForgotten: isForgotten(on.data, member), ...answered });
   }
 
-  /** While a snapshot is being read, all commands are delayed except a newer snapshot. */
+  /** Performs a command, or delays it while a snapshot is being read. A newer snapshot is never delayed. */
   function inTurn(state: State, command: Replica["command"], ctx: Ctx): void {
     const isFree = state.installing === null && state.later.length === 0;
     if (isFree || command.type === "installed") perform(state, command, ctx);
@@ -254,10 +290,11 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
         return applyNext(state, command.index, command.command, ctx);
       case "installed": {
         const { index, snapshot: chunks } = command;
-        if (index <= state.index) return; // It has had all of it.
+        if (index <= state.index) return; // This replica has already applied everything in the snapshot.
         state.saving = null;
         forgetWritten(state, ctx);
-        // The snapshot contains what the log decided before it. An older configuration must not be applied to newer data.
+        // The snapshot contains all of the log's earlier decisions. An earlier configuration must not be applied to
+        // newer data.
         state.later = state.later.filter(({ type }) => type === "query" || type === "look");
         state.installing = { index, chunks, read: 0, reading: beginReading() };
         return install(state, state.installing, ctx);
@@ -279,7 +316,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
   }
 
   function applyNext(state: State, index: number, command: Command, ctx: Ctx): void {
-    if (index <= state.index) return; // It is told anew what it has had.
+    if (index <= state.index) return; // The entry has already been applied; the log emits entries again.
     state.index = index;
     apply(state, index, command, ctx);
     state.digest = mixed(state.digest, `${command.client} ${state.data.revision} `, command.operation);
@@ -349,14 +386,17 @@ interface Replies {
 }
 const none: Replies = { first: 1, replies: [] };
 
-/** To so many operations from `first` on: those that have been applied, and whose replies are not acknowledged. */
+/**
+ * Returns the unacknowledged replies to the operations that have been applied, among the `count` operations starting at
+ * `first`.
+ */
 function repliesTo(session: Session, first: number, count: number): Replies {
   const oldest = session.applied - session.replies.length + 1;
   const from = Math.max(first, oldest);
   return { first: from, replies: session.replies.slice(from - oldest, Math.max(0, first + count - oldest)) };
 }
 
-/** FNV-1a over the texts, one after the other, from what came before. */
+/** Returns the FNV-1a hash of the strings in order, seeded with the previous digest. */
 function mixed(before: number, ...texts: readonly string[]): number {
   let hash = (before ^ 0x81_1c_9d_c5) >>> 0;
   for (const text of texts)

@@ -1,4 +1,4 @@
-/** What a restored cluster begins with, and what one log knows, by the state machine alone. */
+/** Checks the initial state of a restored cluster, and recovery from one log, with only the state machine. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
@@ -54,7 +54,7 @@ const entriesOf = <V>(table: Table<V>): [string, V][] => [...entries(table)];
 const mapIn = (data: Data): Table<{ value: string }> => valuesOf(data.maps)[0] ?? emptyTable();
 
 describe("a restored cluster", () => {
-  it("has all keys, counters, items and machines, no sessions and nothing that they held", () => {
+  it("has all keys, counters, items and machines, but no sessions and nothing that they held", () => {
     fc.assert(
       fc.property(steps, fc.nat(), (done, elapsedMs) => {
         const saved = stateAfter(done);
@@ -89,18 +89,18 @@ describe("a restored cluster", () => {
     );
   });
 
-  it("counts on above all that the old one can have given", () => {
+  it("continues above all revisions that the old one can have used", () => {
     fc.assert(
       fc.property(fc.nat(), fc.nat(), (revision, seconds) => {
         const perSecond = 1_000_000;
         expect(revisionBeyond(revision, seconds * 1_000)).toBeGreaterThan(revision + seconds * perSecond);
       }),
     );
-    expect(revisionBeyond(5, -10_000)).toBe(5 + 2 ** 40); // By a clock that was set back.
+    expect(revisionBeyond(5, -10_000)).toBe(5 + 2 ** 40); // The clock was set back.
     expect(() => revisionBeyond(2 ** 52, 0)).toThrow("expected a revision below");
   });
 
-  it("does not know where members of the old one served clients, and has room for others", () => {
+  it("drops the addresses of old members, and has room for others", () => {
     const put = { type: "put", map: ENDPOINTS, key: "1", value: '"http://10.0.0.1:7300"', isLeased: false } as const;
     const saved = stateAfter([[1, put]]);
     expect([keysOf(saved.maps), saved.bytes]).toEqual([[ENDPOINTS], expect.any(Number)]);
@@ -108,7 +108,7 @@ describe("a restored cluster", () => {
     expect(restored(saved, revisionBeyond(saved.revision, 0))).toMatchObject({ maps: { size: 0 }, bytes: 0 });
   });
 
-  it("knows no client of the old one, and forgets for watches what the old one told", () => {
+  it("knows no client of the old one, and refuses to resume its watches", () => {
     const saved = stateAfter([]);
     const data = restored(saved, revisionBeyond(saved.revision, 0));
     expect(data.forgottenClients).toBe(FIRST_CLIENT + data.revision);
@@ -132,7 +132,7 @@ describe("one log", () => {
   };
   const put = (value: string): Operation => ({ type: "put", map: "m", key: "k", value, isLeased: false });
 
-  it("gives what is in its snapshot, and all entries after it", () => {
+  it("yields its snapshot, and all entries after it", () => {
     const records = [entry(1, put("1")), entry(2, put("2")), entry(3, { type: "add", name: "n", by: 4 })];
     const { data, ...rest } = salvaged(MEMBERS, records);
     expect(rest).toEqual({ committed: 0, lastIndex: 3, lastTerm: 1, voters: MEMBERS });
@@ -142,7 +142,7 @@ describe("one log", () => {
     expect(valuesOf(mapIn(cut.data))[0]?.value).toBe("1");
   });
 
-  it("of a new cluster begins with what it was founded from", () => {
+  it("of a new cluster begins with the data that the cluster was founded from", () => {
     const saved = { ...emptyData(), revision: 9 };
     const records = foundingRecords(restored(saved, 100), [3, 1]);
     expect(salvaged([1, 3], records)).toMatchObject({
@@ -153,7 +153,7 @@ describe("one log", () => {
     });
   });
 
-  it("keeps the commands of machines that only members define, however many", () => {
+  it("keeps any number of commands of machines that only members define", () => {
     const many = Array.from({ length: 12_000 }, (_, at) =>
       entry(at + 1, { type: "execute", machine: "m", command: `${at}` }),
     );
@@ -165,7 +165,7 @@ describe("data from a file", () => {
   const broken: readonly [string, (data: Data) => unknown][] = [
     ["no object", () => null],
     ["a field is missing", ({ revision: _revision, ...data }) => data],
-    ["a field is too many", (data) => ({ ...data, more: 1 })],
+    ["an unknown field", (data) => ({ ...data, more: 1 })],
     [
       "a value is of another kind",
       (data) => ({ ...data, counters: { size: 1, blocks: [{ keys: ["a"], values: ["1"] }] } }),
@@ -175,12 +175,12 @@ describe("data from a file", () => {
       (data) => ({ ...data, counters: { size: 2, blocks: [{ keys: ["a", "b"], values: [1] }] } }),
     ],
     [
-      "names are in disorder",
+      "names are not sorted",
       (data) => ({ ...data, counters: { size: 2, blocks: [{ keys: ["b", "a"], values: [1, 2] }] } }),
     ],
-    ["machines are none", (data) => ({ ...data, machines: 3 })],
+    ["machines is not a list", (data) => ({ ...data, machines: 3 })],
   ];
-  it.each(broken)("is refused if %s", (_why, damage) => {
+  it.each(broken)("is rejected if %s", (_why, damage) => {
     expect(dataProblem(damage(stateAfter([])))).toEqual(expect.any(String));
   });
 });

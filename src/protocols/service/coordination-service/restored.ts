@@ -1,14 +1,15 @@
 /**
- * What a new cluster begins with that is founded from a snapshot of another one.
+ * The initial state of a new cluster that is founded from an old cluster's snapshot.
  *
- * Kept: keys with their values and revisions, counters, items of queues, state machines, and the present keys of etcd's keyspace.
- * Over: all sessions, and with them what they held and waited for, as if each had expired: leased keys, grants and arrivals are gone,
- * and items that were taken are at the front of their queue. The list of members is that of the new cluster, and so is where they
- * serve clients.
+ * The new cluster keeps all keys with their values and revisions, counters, queue items, state machines, and the
+ * current keys in etcd's keyspace. All sessions end, as if each had expired: leased keys, grants and arrivals are
+ * removed, and taken items return to the front of their queue. The new cluster sets its own member list and addresses
+ * for clients.
  *
- * Why no token is given twice. Tokens, ids of sessions and numbers of clients are revisions, and the old cluster may have gone on
- * after the snapshot. The new one begins so far above it that the old one could not have come there: 2^40 revisions, and a million for
- * each second since. Watches that were begun in the old one are told `compacted`, and clients of it to take another number.
+ * No token is issued twice, for the following reason. Tokens, session ids and client ids are revisions, and the old
+ * cluster may have continued after the snapshot. The new cluster starts at a revision that the old one cannot have
+ * reached: 2^40 higher, plus a million for each second since the snapshot. A watch from the old cluster fails with
+ * `compacted`, and a client must take a new id.
  */
 import { UsageError } from "../../../core/errors.ts";
 import { clone } from "../../../core/plain.ts";
@@ -21,20 +22,26 @@ import { endSession } from "./sessions.ts";
 import type { Data, Limits } from "./state.ts";
 import { emptyTable, lookUp } from "./table.ts";
 
-/** More than a cluster gets through in twelve days, at a million a second. */
+/**
+ * The minimum distance from the snapshot's revision. At a million revisions per second, a cluster uses up that many in
+ * twelve days.
+ */
 const LEAD = 2 ** 40;
 const REVISIONS_PER_MS = 1_000;
-/** There is as much room above it. */
+/** The maximum initial revision. There is the same amount of room above it. */
 const MAX_REVISION = 2 ** 52;
 
-/** @param elapsedMs since that snapshot, of which a clock may know less than there was. @throws UsageError after some thousand restorations */
+/**
+ * Returns the new cluster's first revision. @param elapsedMs the time since the snapshot, which may be too short if a
+ * clock is wrong @throws UsageError after a few thousand restorations
+ */
 export function revisionBeyond(revision: Revision, elapsedMs: number): Revision {
   const beyond = revision + LEAD + Math.ceil(Math.max(0, elapsedMs)) * REVISIONS_PER_MS;
   if (beyond < MAX_REVISION) return beyond;
   throw new UsageError("bad-snapshot", `expected a revision below ${MAX_REVISION - LEAD}, got ${revision}`);
 }
 
-/** @param revision from which on the new cluster counts. */
+/** Returns the new cluster's data. @param revision the new cluster's first revision */
 export function restored(saved: Data, revision: Revision): Data {
   const data = clone(saved);
   data.revision = revision;
@@ -49,8 +56,9 @@ export function restored(saved: Data, revision: Revision): Data {
 }
 
 /**
- * What etcd's clients take for tokens are revisions of the keyspace. Each of them came with a revision of the log, so it stood no higher than
- * that, plus the one it began with: from here on it goes on above. Its leases go on, and are counted anew.
+ * Restores etcd's keyspace. Its clients use keyspace revisions as tokens. Because each change to the keyspace also took
+ * one of the service's revisions, the old keyspace cannot reach the service's new revision, so the new keyspace
+ * continues above that. Leases continue, and their time to live starts again.
  */
 function restoreKeyspace(data: Data): void {
   const machine = lookUp(data.machines, KEYSPACE);
@@ -62,7 +70,7 @@ function restoreKeyspace(data: Data): void {
   machine.bytes = keyspace.bytes;
 }
 
-/** What ends takes no more room. */
+/** The limits that apply while sessions end. They have no effect, because ending a session needs no room. */
 const limits: Limits = {
   maxBytes: 0,
   maxNames: 0,

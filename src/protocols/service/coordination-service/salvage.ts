@@ -1,7 +1,8 @@
 /**
- * What one member's log knows of the shared state, where a majority is lost. Of the entries after its last snapshot a log alone does
- * not say which are committed. All of them are applied: what was acknowledged may be among them, and what was not may be done or not,
- * as its caller was told. What was acknowledged and never reached this member is lost.
+ * Recovers the shared state from a single member's log after a majority has been lost. A log alone does not show which
+ * entries after its last snapshot have been committed, so all of them are applied. They may include both acknowledged
+ * operations and operations whose callers received an uncertain outcome. Acknowledged operations that never reached
+ * this member are lost.
  */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
@@ -10,22 +11,27 @@ import type { Raft } from "../../consensus/raft/vocabulary.ts";
 import { type Replica, replica } from "./replica.ts";
 import type { Data } from "./state.ts";
 
+/** The state recovered from a log. */
 export interface Salvaged {
   readonly data: Data;
-  /** Up to here all is committed for certain: it is in the snapshot. */
+  /** The snapshot's index. Everything up to this index is certain to have been committed. */
   readonly committed: number;
-  /** Of the last entry. Of two logs the one with the higher term, and of one term with the higher index, knows more. */
+  /** The index and term of the last entry. Prefer the log with the higher term, then the one with the higher index. */
   readonly lastIndex: number;
   readonly lastTerm: number;
   readonly voters: readonly NodeId[];
 }
 
-/** @param founders who voted before the log says otherwise. @param records of the log, as they were journalled. */
+/**
+ * Returns the state recovered from a log. @param founders the initial voters, until the log names others @param records
+ * the log's journaled records
+ */
 export function salvaged(founders: readonly NodeId[], records: readonly Raft["record"][]): Salvaged {
   const log = raft({ voters: [...founders] });
   const kept = log.init(NOBODY, founders);
   for (const record of records) dispatch(log, kept, { kind: "replay", record }, {} as Context<Raft>);
-  // State machines of the application are not defined here: their commands wait in the snapshot for members that define them.
+  // The application's state machines are not defined here. Their commands stay pending in the snapshot, for members
+  // that define the machines.
   const machine = replica({ snapshotChars: 0, maxPendingBytes: NO_LIMIT, maxMachineBytes: NO_LIMIT });
   const state = machine.init(NOBODY, founders);
   const ctx = { self: NOBODY, peers: founders, emit: () => {}, setTimer: () => {} } as unknown as Context<Replica>;
@@ -45,6 +51,6 @@ export function salvaged(founders: readonly NodeId[], records: readonly Raft["re
   };
 }
 
-/** It is no member, so it is told of no session. */
+/** An id that no member has, and that therefore has no session. */
 const NOBODY: NodeId = Number.MAX_SAFE_INTEGER;
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;

@@ -1,6 +1,7 @@
 /**
- * A lock of the service, asked for and used as every mutual exclusion is: `enter` acquires it, `exit` releases it. A node is inside
- * once it has the grant and is certain of its session; it is out when it is not certain any more.
+ * A lock from the service with the interface of a mutual exclusion algorithm: `enter` acquires the lock, and `exit`
+ * releases it. A node is in the critical section once it has the grant and its session is confirmed. It leaves when its
+ * lease ends.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural } from "../../../core/shape.ts";
@@ -8,15 +9,16 @@ import { mutexProperties, type Section } from "../../mutex/family/workload.ts";
 import { requireNoOptions } from "../../options.ts";
 import type { GrantOperation, SessionId } from "./operations.ts";
 
+/** Vocabulary of a lock from the service. */
 export type ServiceMutex = {
   state: {
     section: Section;
-    /** Of this member, and whether it is certain of it. */
+    /** This member's session (`session`), and whether its lease is confirmed (`isCertain`). */
     session: SessionId | null;
     isCertain: boolean;
-    /** Numbers what it asks for in this run. */
+    /** The number of requests since the last start. */
     wait: number;
-    /** Of the grant that it has; 0 without one. */
+    /** The token of the node's grant, or 0 if it has none. */
     token: number;
   };
   command: { type: "enter" } | { type: "exit" } | FromMember;
@@ -24,21 +26,24 @@ export type ServiceMutex = {
     | { type: "entered"; token: number }
     | { type: "exited" }
     | { type: "lost"; token: number }
-    /** To the member's session. */
+    /** Events for the member's session. */
     | { type: "asked"; operation: GrantOperation };
 };
 
 type FromMember =
-  /** From the member's session. */
+  /** Commands from the member's session. */
   | { type: "began"; session: SessionId }
   | { type: "confirmed"; session: SessionId }
   | { type: "over"; session: SessionId }
-  /** From its replica, which tells what stands in the log after the opening of a session before the session says that it began. */
+  /**
+   * Commands from the replica. It applies the entry that opens a session, and later entries, before the session emits
+   * `began`.
+   */
   | { type: "opened"; session: SessionId; member: NodeId }
   | { type: "granted"; session: SessionId; wait: number; token: number }
   | { type: "restored" };
 
-/** There is one lock. */
+/** The name of the only lock. */
 const NAME = "lock";
 
 type State = ServiceMutex["state"];
@@ -50,13 +55,16 @@ function acquire(state: State, ctx: Ctx): void {
   ctx.emit({ type: "asked", operation: { type: "acquire", name: NAME, wait, ...rest } });
 }
 
-/** A wait of its own for each time, so that what is left of the last one is not taken for this. A node that starts has a new session. */
+/**
+ * Requests the lock. Each request has its own wait id, so that a late answer to an earlier request is not mistaken for
+ * the answer to this one. A restarted node has a new session.
+ */
 function want(state: State, ctx: Ctx): void {
   state.wait += 1;
   acquire(state, ctx);
 }
 
-/** What was granted in another session is gone. */
+/** Uses a session. Grants from any other session are void. */
 function use(state: State, session: SessionId): void {
   if (session !== state.session) Object.assign(state, { session, isCertain: false, token: 0 });
 }
@@ -67,6 +75,7 @@ function enterIfGranted(state: State, ctx: Ctx): void {
   ctx.emit({ type: "entered", token: state.token });
 }
 
+/** Creates a lock from the service. @throws UsageError if any option is given, because there are none */
 export function serviceMutex(given?: object): Protocol<ServiceMutex> {
   requireNoOptions("coordination-service", given);
   return {
@@ -74,13 +83,13 @@ export function serviceMutex(given?: object): Protocol<ServiceMutex> {
     init: () => ({ section: "released", session: null, isCertain: false, wait: 0, token: 0 }),
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // The node is already waiting or inside.
         state.section = "wanted";
         want(state, ctx);
       },
       exit(state, _command, ctx) {
         const { section, token, wait } = state;
-        if (section === "released") return; // It neither asks nor is inside.
+        if (section === "released") return; // The node is neither waiting nor inside.
         state.section = "released";
         state.token = 0;
         if (section === "held") {
@@ -93,12 +102,12 @@ export function serviceMutex(given?: object): Protocol<ServiceMutex> {
       },
       began: (state, { session }) => use(state, session),
       confirmed(state, { session }, ctx) {
-        if (session !== state.session) return; // Of an earlier life.
+        if (session !== state.session) return; // The event belongs to an earlier session.
         state.isCertain = true;
         enterIfGranted(state, ctx);
       },
       over(state, { session }, ctx) {
-        if (session !== state.session) return; // Of an earlier life.
+        if (session !== state.session) return; // The event belongs to an earlier session.
         const { section, token } = state;
         Object.assign(state, { session: null, isCertain: false, token: 0 });
         if (section === "held") {
@@ -107,12 +116,12 @@ export function serviceMutex(given?: object): Protocol<ServiceMutex> {
         } else if (section === "wanted") want(state, ctx);
       },
       granted(state, { session, wait, token }, ctx) {
-        if (session !== state.session || wait !== state.wait || state.section !== "wanted") return; // Somebody else's.
+        if (session !== state.session || wait !== state.wait || state.section !== "wanted") return; // For another request.
         state.token = token;
         enterIfGranted(state, ctx);
       },
       restored(state, _command, ctx) {
-        if (state.section === "wanted") acquire(state, ctx); // The grant may be among what has not been told.
+        if (state.section === "wanted") acquire(state, ctx); // The snapshot may have skipped the grant.
       },
     },
     shapes: {
@@ -130,14 +139,12 @@ export function serviceMutex(given?: object): Protocol<ServiceMutex> {
     source: "Burrows, OSDI 2006; Hunt et al., USENIX ATC 2010; Ongaro & Ousterhout, USENIX ATC 2014",
     assumes: [
       "crash-recovery nodes with a journal",
-      "for leases: clocks within the drift, and nodes that are not paused",
-      "for liveness: a majority alive and connected to a common leader, reliable links and bounded delay in the end",
+      "for leases: clock rates within the drift, and no paused nodes",
+      "for liveness: a live majority connected to a common leader; eventually reliable links and bounded delay",
     ],
-    // It is never at rest: the log goes on beating.
+    // The system never becomes quiescent, because the log sends heartbeats forever.
     properties: mutexProperties<ServiceMutex>(({ section }) => section).filter(({ when }) => when !== "quiescent"),
-    costs: [
-      { when: "an entry of the member that leads the log, without heartbeats", messages: (nodes) => 6 * (nodes - 1) },
-    ],
+    costs: [{ when: "one entry of the leader of the log, without heartbeats", messages: (nodes) => 6 * (nodes - 1) }],
     view: ({ section }) => ({ role: section }),
   };
 }

@@ -1,26 +1,34 @@
-/** The options of a member's session. */
+/** The options of a member's session and their defaults. */
 import { boundMs, leaseOptions, requireLease } from "../../leases.ts";
 import { count, type OptionsOf, optionTable, positive } from "../../options.ts";
 
+/** The option table of a member's session. */
 export const sessionOptions = optionTable(
   "session",
   {
     ...leaseOptions(3_000, 750),
-    retryMs: positive(500, "a command that is not applied after this time, up to twice as long, is proposed again"),
-    idleMs: positive(
-      10_000,
-      "a session that is not used for this time is closed, unless it holds or waits for something",
+    retryMs: positive(
+      500,
+      "how long before a command that has not been applied is proposed again; the actual time is random, up to twice as long",
     ),
-    sweepMs: positive(500, "the time between two checks by the leader that all sessions are renewed"),
-    maxPending: count(1_024, "how many operations may be not applied yet, and how many reads may wait"),
-    maxPendingChars: count(67_108_864, "how many characters of JSON operations that are not applied yet may take"),
-    maxUnderWay: count(4, "how many commands of this member are under way; later operations go together into the next"),
+    idleMs: positive(10_000, "a session is closed after this time without use, unless it holds or waits for something"),
+    sweepMs: positive(500, "how often the leader checks that all sessions have been renewed"),
+    maxPending: count(1_024, "the maximum number of pending operations, and also of waiting reads"),
+    maxPendingChars: count(67_108_864, "the maximum size of pending operations, in characters of JSON"),
+    maxUnderWay: count(
+      4,
+      "the maximum number of commands in flight from this member; later operations are batched into the next one",
+    ),
   },
   requireLease,
 );
 
+/** Options of a member's session. */
 export type SessionOptions = OptionsOf<typeof sessionOptions>;
 
-/** So many sweeps in a row without a word of a session mean that its member knows that its lease is over, whatever the clocks. */
+/**
+ * Returns how many consecutive sweeps without a sign of life make a session expire. By then, provided that all clocks
+ * stay within `drift`, the member must know that its lease is over.
+ */
 export const sweepsOf = (ttlMs: number, { drift, sweepMs }: SessionOptions): number =>
   Math.ceil(boundMs(ttlMs, drift) / sweepMs);

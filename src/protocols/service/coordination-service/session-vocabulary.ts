@@ -1,4 +1,4 @@
-/** The words of a member's session: what it remembers, is asked, answers and tells. */
+/** The types of a member's session: its state, commands, events, records and replies. */
 import type { NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable, oneOf, real, struct, text } from "../../../core/shape.ts";
 import type { Command } from "../../consensus/family/replicated-log.ts";
@@ -20,69 +20,84 @@ import {
 import type { Answered, Seen } from "./replica.ts";
 import type { Reply } from "./state.ts";
 
+/** Vocabulary of a member's session, which sends its operations to the log and waits for the results. */
 export type MemberSession = {
   state: {
-    /** How often this node has been started. Journalled, as is `life`. */
+    /** How many times this node has started. Journaled, like `life`. */
     run: number;
-    /** How many sessions it has opened. */
+    /** The number of sessions that this node has opened. */
     life: number;
-    /** How many commands it has put to the log in this run. */
+    /** The number of commands proposed since the last start. */
     proposals: number;
-    /** Closing: it has asked to close it, unless that is refused. */
+    /** The session's phase. `closing`: the node has requested to close the session, which may be refused. */
     phase: "none" | "open" | "closing";
-    /** Once its own replica knows it. */
+    /** The session's id. Null until this node's replica has opened the session. */
     session: SessionId | null;
-    /** Of the operations of this life: the last one given, put to the log, and applied by its own replica. */
+    /**
+     * The numbers of the last operations in this life that have been requested (`given`), proposed (`proposed`), and
+     * applied by this node's replica (`applied`).
+     */
     given: number;
     proposed: number;
     applied: number;
-    /** The last that has ever been put to the log; `proposed` goes back to what is applied when all is put to it again. */
+    /**
+     * The number of the last operation in this life that has ever been proposed. `proposed` is reset to `applied` when
+     * everything is proposed again.
+     */
     tried: number;
-    /** The number of the last operation of each command that is under way. */
+    /** For each command in flight, the number of its last operation. */
     underWay: number[];
-    /** What is not applied, in order. */
+    /** The operations that have not been applied yet, in order. */
     pending: Pending[];
-    /** Of lives that are lost: it is not known yet whether they are applied. */
+    /** Operations from lost sessions with outcomes that are not yet known. */
     unresolved: (Pending & { life: number })[];
     lease: Lease;
-    /** Until it is uncorked, what is asked for waits. */
+    /** Whether new requests wait until `uncork`. */
     isCorked: boolean;
-    /** Whether something has been asked since it was last looked for. */
+    /** Whether there has been a request since the last idle check. */
     isUsed: boolean;
     reads: Reads;
     leader: NodeId | null;
     term: number;
-    /** How many sweeps ago each session was heard of. */
+    /** For each session, the number of sweeps since its latest sign of life. */
     watched: Watched[];
   };
   timer: "retry" | "renew" | "idle" | "readAgain" | "sweep" | LeaseTimer;
-  command: /** Answered once it has been applied here. */
+  command: /** An operation from the application. Answered once it has been applied here. */
     | { type: "submit"; request: RequestId; operation: Operation }
-    /** Of another part of this node, which hears from the replica what comes of it. Forgotten with the session. */
+    /**
+     * An operation from another part of this node. That part learns the outcome from the replica. The operation is lost
+     * if the session ends.
+     */
     | { type: "perform"; operation: Operation }
-    /** Answered from this node's replica, once that is up to date. */
+    /** A query, which is answered from this node's replica once the replica is up to date. */
     | { type: "query"; request: RequestId; query: Query }
-    /** More is asked for in a moment: it goes to the log together, at the next `uncork`. */
+    /** Delays requests because more will follow soon. They are proposed together at the next `uncork`. */
     | { type: "cork" }
     | { type: "uncork" }
-    /** This node is about to end, in order: its session ends, and what it holds is released. */
+    /** Ends the session and releases its grants, because this node is about to shut down. */
     | { type: "depart" }
-    /** From the replica. */
+    /** Commands from the replica. */
     | ({ type: "answered" } & Answered)
     | { type: "queried"; request: RequestId; revision: Revision; answer: Answer }
     | { type: "seen"; sessions: Seen[] }
-    /** From the log. */
+    /** Commands from the log. */
     | { type: "readable"; read: number }
     | { type: "led"; leader: NodeId | null; term: number };
-  event: /** This member's session. What it is granted counts from the first `confirmed` on, for as long as that says. */
+  event: /**
+   * Events about this member's session. Grants may be relied on from the first `confirmed` until the end of the lease
+   * that the last one confirmed.
+   */
     | { type: "began"; session: SessionId }
     | { type: "confirmed"; session: SessionId }
-    /** Others may be granted what it held from now on: its lease is over, or the log has ended it. */
+    /**
+     * The lease is over, or the log has ended the session. From now on, the session's locks may be granted to others.
+     */
     | { type: "lost"; session: SessionId }
-    /** To the log. */
+    /** Events for the log. */
     | { type: "proposed"; command: Command }
     | { type: "reading"; read: number }
-    /** To the replica. */
+    /** Events for the replica. */
     | { type: "query"; request: RequestId; query: Query }
     | { type: "looking" };
   record: { type: "life"; run: number; life: number };
@@ -92,34 +107,38 @@ export type MemberSession = {
     | { type: "refused"; code: RefusalCode; reason: string };
 };
 
+/** An operation that has not been answered yet. */
 export interface Pending {
   sequence: number;
-  /** Null: nobody is answered. */
+  /** The request to answer. Null if no caller is waiting for the answer. */
   request: RequestId | null;
-  /** The session opens or closes. */
+  /** Whether the operation opens or closes the session. */
   isOwn: boolean;
-  /** As JSON. */
+  /** The operation as JSON. */
   operation: string;
-  /** Of the last part of an operation: all of it. */
+  /** If this is the last part of a split operation, the whole operation. */
   whole?: string;
-  /** One of its other parts: they are there for nobody's answer, and no calls. */
+  /** Set for all parts of a split operation except the last. They have no caller and do not count as calls. */
   isPart?: true;
 }
 
-/** Rounds are begun as something is proposed, and confirmed as it is applied: what they are worth counts from when they began. */
+/**
+ * A session's lease. A round begins when a command is proposed, and is confirmed when that command is applied. The
+ * lease counts from when the round began.
+ */
 export interface Lease {
   round: number;
-  /** The last that was confirmed; 0 before. */
+  /** The last confirmed round, or 0 if there is none. */
   confirmed: number;
-  /** The timers that run: of the last round, and of the one before. */
+  /** The running timers, which belong to the last round and the one before it. */
   running: LeaseTimer[];
-  /** The next command begins a round. */
+  /** Whether the next command begins a round. */
   isDue: boolean;
 }
 
-/** All that are asked for while one is under way wait for the next. */
+/** The reads at this member. Reads that are requested while a read is in progress wait for the next one. */
 export interface Reads {
-  /** Of the last one. */
+  /** The number of the last read. */
   read: number;
   underWay: Asked[];
   next: Asked[];
@@ -130,6 +149,7 @@ interface Asked {
   query: Query;
 }
 
+/** A session that the leader watches for signs of life. */
 export interface Watched {
   session: SessionId;
   seen: number;

@@ -1,4 +1,4 @@
-/** A member's session, told by hand what the log and its replica say. */
+/** Checks a member's session. The test supplies the events of the log and the replica. */
 import { expect, it } from "vitest";
 import type { Context } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
@@ -12,7 +12,7 @@ function session(options: Partial<SessionOptions> = {}) {
   const events: string[] = [];
   const replies: MemberSession["reply"][] = [];
   const emit = ({ type }: MemberSession["event"]): void => {
-    if (events.push(type) > 100) throw new Error("it says the same for ever");
+    if (events.push(type) > 100) throw new Error("it emits events forever");
   };
   const ctx = {
     self: 1,
@@ -28,7 +28,7 @@ function session(options: Partial<SessionOptions> = {}) {
   return { events, replies, tell };
 }
 
-it("puts nothing to the log for a life that is over, when another leads it", () => {
+it("proposes nothing for an ended incarnation when another node becomes the leader", () => {
   const { events, replies, tell } = session();
   tell({ type: "led", leader: 2, term: 1 });
   tell({ type: "submit", request: 1, operation: { type: "add", name: "c", by: 1 } });
@@ -45,7 +45,7 @@ it("puts nothing to the log for a life that is over, when another leads it", () 
   expect(events).toEqual(["reading", "proposed"]);
 });
 
-it("counts calls, and not the parts of large ones; of what they hold it takes as much as it may", () => {
+it("counts calls, not the parts of large ones, and bounds their total length", () => {
   const { replies, tell } = session({ maxPending: 5, maxPendingChars: 1_000_000 });
   const put = (request: number, chars: number): void =>
     tell({
@@ -53,7 +53,7 @@ it("counts calls, and not the parts of large ones; of what they hold it takes as
       request,
       operation: { type: "put", map: "m", key: "k", value: "x".repeat(chars), isLeased: false },
     });
-  put(1, 500_000); // Beside the opening of the session.
+  put(1, 500_000); // The opening of the session is added.
   put(2, 400_000);
   expect(replies).toEqual([]);
   put(3, 200_000);
@@ -61,10 +61,12 @@ it("counts calls, and not the parts of large ones; of what they hold it takes as
   put(4, 10);
   expect(replies).toHaveLength(1);
   for (const request of [5, 6]) put(request, 10);
-  expect(replies.slice(1)).toMatchObject([{ code: "overloaded", reason: "5 operations of this member are under way" }]);
+  expect(replies.slice(1)).toMatchObject([
+    { code: "overloaded", reason: "this member already has 5 operations in progress" },
+  ]);
 });
 
-it("takes one operation however long it is, as nothing else is under way", () => {
+it("accepts an operation of any length if no other is in progress", () => {
   const { replies, tell } = session({ maxPending: 1, maxPendingChars: 1_000 });
   const value = "x".repeat(500_000);
   tell({ type: "submit", request: 1, operation: { type: "put", map: "m", key: "k", value, isLeased: false } });

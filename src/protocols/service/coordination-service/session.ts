@@ -1,6 +1,6 @@
 /**
- * A member's use of the service: it opens a session when it is first asked for something, keeps its lease while it uses it, and closes
- * it when it does not. It also counts for how long others were silent.
+ * A member's session. The session opens with the first request, renews its lease while it is in use, and closes when
+ * idle. This part also counts how long other sessions have been silent.
  */
 import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
 import { sweep } from "./expiry.ts";
@@ -31,6 +31,7 @@ type State = MemberSession["state"];
 type Handlers = Protocol<MemberSession>;
 type Asked = "submit" | "perform" | "query" | "cork" | "uncork" | "depart";
 
+/** Creates a member's session. @throws UsageError if an option is unknown or out of range. */
 export function memberSession(given?: Partial<SessionOptions>): Protocol<MemberSession> {
   const options = sessionOptions.settle(given);
   return {
@@ -41,7 +42,7 @@ export function memberSession(given?: Partial<SessionOptions>): Protocol<MemberS
       ctx.compact([{ type: "life", run: state.run, life: state.life }]);
       ctx.setTimer("sweep", options.sweepMs);
       if (state.life === 0) return;
-      begin(state, options, ctx); // What it held in its last life is released: nobody relies on it any more.
+      begin(state, options, ctx); // This releases the previous life's state, which nothing relies on anymore.
       flush(state, options, ctx);
     },
     timeout: timeouts(options),
@@ -96,7 +97,7 @@ function close(state: State, ifIdle: boolean): void {
   giveOwn(state, { type: "close", ifIdle });
 }
 
-/** From the application, and from other parts of this node. */
+/** Returns the handlers for commands from the application and from other parts of this node. */
 function requests(options: SessionOptions): Pick<Handlers["command"], Asked> {
   const { maxPending, retryMs } = options;
   return {
@@ -115,7 +116,7 @@ function requests(options: SessionOptions): Pick<Handlers["command"], Asked> {
     query(state, { request, query }, ctx) {
       const { reads } = state;
       if (reads.underWay.length + reads.next.length >= maxPending)
-        return refuse(request, "overloaded", `${maxPending} reads of this member wait`, ctx);
+        return refuse(request, "overloaded", `this member already has ${maxPending} reads waiting`, ctx);
       reads.next.push({ request, query });
       if (reads.underWay.length === 0 && !state.isCorked) askToRead(state, retryMs, ctx);
     },
@@ -151,7 +152,7 @@ function giveAndFlush(
   flush(state, options, ctx);
 }
 
-/** From the log, and from this member's replica. */
+/** Returns the handlers for commands from the log and from this member's replica. */
 function wired(options: SessionOptions): Omit<Handlers["command"], Asked> {
   const { retryMs } = options;
   return {
@@ -184,7 +185,7 @@ function wired(options: SessionOptions): Omit<Handlers["command"], Asked> {
       state.leader = leader;
       state.term = term;
       if (!isNew) return;
-      proposeAgain(state, options, ctx); // What the last leader had not committed may be gone with it.
+      proposeAgain(state, options, ctx); // Commands that the previous leader had not committed may be lost.
       if (state.reads.underWay.length > 0) askToRead(state, retryMs, ctx);
     },
   };

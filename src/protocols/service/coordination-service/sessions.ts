@@ -1,9 +1,10 @@
 /**
- * Sessions: a member has one at a time, and each of its operations is applied once. Ongaro & Ousterhout 2014, §8, with many operations
- * under way: they are applied in the order of their numbers, and replies are kept until the member says that it has them.
+ * Sessions. A member has one session at a time, and each of its operations is applied only once. As in Ongaro &
+ * Ousterhout 2014, §8, except that many operations can be in progress: they are applied in the order of their numbers,
+ * and replies are retained until the member acknowledges them.
  *
- * A session ends by an entry of the log and never by a guess: the member closes it, opens its next one, or a leader has it expire.
- * What it held and waited for is released in the same entry.
+ * Only a log entry ends a session: the member closes the session or opens its next one, or a leader expires it. The
+ * same entry releases everything that the session held or waited for.
  */
 import type { NodeId } from "../../../core/protocol.ts";
 import { leaveBarriers, waitsAtBarrier } from "./barriers.ts";
@@ -15,13 +16,14 @@ import { type EndReason, isClient, type SessionId } from "./operations.ts";
 import { holdsItems, releaseItems } from "./queues.ts";
 import { type Applying, type Data, nextRevision, type Session, sessionNamed } from "./state.ts";
 
-/** Of which it is remembered what they asked for. */
+/** The number of clients whose lives are remembered, unless more clients have a session. */
 const MAX_CLIENTS = 1_000;
 
+/** Returns a member's session. Null if it has none. */
 export const sessionOf = ({ sessions }: Data, member: NodeId): Session | null =>
   sessions.find((session) => session.member === member) ?? null;
 
-/** Ends the session that the member had before, as that life is over. */
+/** Opens a session, and ends the member's previous one. */
 export function openSession(on: Applying, member: NodeId, life: number, ttlMs: number, seen: number): Session {
   const { data, tell } = on;
   const before = sessionOf(data, member);
@@ -34,6 +36,7 @@ export function openSession(on: Applying, member: NodeId, life: number, ttlMs: n
   return session;
 }
 
+/** Ends a session and releases everything that it holds. */
 export function endSession(on: Applying, session: Session, reason: EndReason): void {
   const { data, tell } = on;
   const { id, member, life } = session;
@@ -48,7 +51,7 @@ export function endSession(on: Applying, session: Session, reason: EndReason): v
   leaveGroups(on, id);
 }
 
-/** Clients come and go: of those that have no session, the first that came are forgotten. */
+/** Deletes the lives of the oldest clients without a session if there are too many. */
 function forgetClients(data: Data): void {
   const clients = Object.keys(data.lives).map(Number).filter(isClient);
   let tooMany = clients.length - MAX_CLIENTS;
@@ -63,11 +66,17 @@ function forgetClients(data: Data): void {
   }
 }
 
-/** What such a client asked for may have been applied already: it is not applied again, and the client takes another number. */
+/**
+ * Returns whether the client's life has been deleted. If so, its operations are not applied, because they may already
+ * have been applied before, and the client must take a new id.
+ */
 export const isForgotten = ({ lives, forgottenClients }: Data, member: NodeId): boolean =>
   isClient(member) && member <= forgottenClients && lives[member] === undefined;
 
-/** A keep-alive that stands in the log after the place that the leader had seen wins. @returns the session, if it has ended. */
+/**
+ * Expires a session, unless the log contains a later keep-alive than the one that the leader saw. @returns the session
+ * if it has ended
+ */
 export function expireSession(on: Applying, id: SessionId, seen: number): Session | null {
   const session = sessionNamed(on.data, id);
   if (session?.seen !== seen) return null;
@@ -75,7 +84,7 @@ export function expireSession(on: Applying, id: SessionId, seen: number): Sessio
   return session;
 }
 
-/** Whether others may be waiting for it. */
+/** Returns whether the session holds or is waiting for something. */
 export const isBusy = (data: Data, id: SessionId): boolean =>
   holdsGrants(data, id) ||
   holdsItems(data, id) ||
@@ -83,7 +92,7 @@ export const isBusy = (data: Data, id: SessionId): boolean =>
   waitsAtBarrier(data, id) ||
   isInGroup(data, id);
 
-/** Replies that the member has are dropped. */
+/** Drops the replies that the member has received. */
 export function dropAcknowledged(session: Session, acknowledged: number): void {
   const first = session.applied - session.replies.length + 1;
   if (acknowledged >= first) session.replies.splice(0, acknowledged - first + 1);

@@ -1,4 +1,7 @@
-/** A snapshot is written while the log goes on, and is of one place of it all the same; and it is read a chunk at a time. */
+/**
+ * Checks that a snapshot belongs to one index although it is written while the log continues, and that it is read one
+ * chunk at a time.
+ */
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { readAll } from "../../../../test/protocols/service/one-replica.ts";
@@ -13,7 +16,7 @@ import { entriesOf, type Table } from "./table.ts";
 
 const machines = {
   [KEYSPACE]: keyspaceMachine,
-  /** It changes its state in place, as it should not. */
+  /** Changes its state in place, which is not allowed. */
   sum: {
     init: () => [],
     apply(state: unknown, by: string): readonly [unknown, string] {
@@ -73,11 +76,11 @@ const grant: Operation = {
   command: JSON.stringify({ asker: "", command: { type: "grant", lease: "7", ttl: 60 } }),
 };
 
-/** Without the boundaries of blocks. */
+/** Removes the boundaries between blocks. */
 const flat = (_key: string, value: unknown): unknown =>
   typeof value === "object" && value !== null && "blocks" in value ? [...entriesOf(value as Table<unknown>)] : value;
 
-/** A replica, and the snapshots that it has taken. */
+/** Creates a replica, and collects the snapshots that it takes. */
 function saver(self = 0) {
   const protocol = replica({ maxBytes: 2 ** 24, maxChanges: 20, chunkChars: 20_000 }, machines);
   const state = protocol.init(self, []);
@@ -98,7 +101,7 @@ function saver(self = 0) {
   return { state, saved, propose, give, go };
 }
 
-it("is of the place where it began, whatever is applied while it is written", () => {
+it("belongs to the index where it began, even if commands are applied while it is written", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom(1, 2), operation), { minLength: 30, maxLength: 60 }), (steps) => {
       const { state, saved, propose, go } = saver();
@@ -116,14 +119,14 @@ it("is of the place where it began, whatever is applied while it is written", ()
         );
       note();
       for (const [client, each] of steps) {
-        if (state.saving === null) state.unsaved = MUCH; // The next one is due.
+        if (state.saving === null) state.unsaved = MUCH; // Make the next one due.
         propose(client, [each]);
         note();
         if (state.saving !== null) go("save");
       }
       const late = saved.filter(({ index }) => stood.has(index));
       expect(late.length).toBeGreaterThan(0);
-      expect(late.length).toBeLessThan(steps.length / 4); // It takes several entries.
+      expect(late.length).toBeLessThan(steps.length / 4); // Writing a snapshot spans several log entries.
       for (const { index, snapshot } of late) {
         const { data, digest } = readAll(snapshot);
         expect(JSON.stringify({ data, digest }, flat) === stood.get(index)).toBe(true);
@@ -133,7 +136,7 @@ it("is of the place where it began, whatever is applied while it is written", ()
   );
 });
 
-it("is begun by each member at another place of the log, so that a majority goes on", () => {
+it("begins at another index at each member, so that a majority keeps running", () => {
   const begun = [1, 2, 3, 4, 5, 6, 7].map((self) => {
     const { saved, propose, state, go } = saver(self);
     propose(1, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }]);
@@ -148,7 +151,7 @@ it("is begun by each member at another place of the log, so that a majority goes
   for (const place of all) expect(all.filter((other) => other === place).length).toBeLessThan(begun.length / 2);
 });
 
-it("is read a chunk at a time, and what is asked meanwhile is done after it, in order", () => {
+it("is read a chunk at a time, and later commands are performed after it, in order", () => {
   const from = saver();
   from.propose(1, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }]);
   from.propose(
@@ -186,7 +189,7 @@ it("is read a chunk at a time, and what is asked meanwhile is done after it, in 
 it.each([
   ["without its last chunk", (snapshot: Chunk[]) => snapshot.slice(0, -1)],
   ["without its end", (snapshot: Chunk[]) => [new Chunk((snapshot[0] as Chunk).bytes.slice(0, -5))]],
-])("is refused %s", (_how, cut) => {
+])("is rejected %s", (_how, cut) => {
   const { state, saved, propose, go } = saver();
   propose(1, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }, put("long", "x".repeat(25_000))]);
   state.unsaved = MUCH;
@@ -210,7 +213,7 @@ it("grows at least four times as fast as the log, so that it ends under any load
   const before = saved.length;
   let chars = 0;
   while (state.saving === saving) {
-    propose(1, [put("more", "x".repeat(1_000))]); // No timer expires meanwhile.
+    propose(1, [put("more", "x".repeat(1_000))]); // No timer expires in between.
     chars += 1_000;
   }
   const length = (saved.at(-1)?.snapshot ?? []).reduce((sum, chunk) => sum + chunk.length, 0);
@@ -219,7 +222,7 @@ it("grows at least four times as fast as the log, so that it ends under any load
   expect(chars).toBeLessThan(length / 4 + 20_000);
 });
 
-it("takes the place of another one that was being read, with the members of its own time", () => {
+it("replaces another one that is being read, with its own members", () => {
   const from = saver();
   const snapshots: { index: number; snapshot: Chunk[] }[] = [];
   from.propose(1, [{ type: "begin", ttlMs: 1_000, version: STATE_MACHINE_VERSION }]);

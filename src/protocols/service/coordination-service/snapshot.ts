@@ -1,8 +1,8 @@
 /**
- * A snapshot of the data: lines of JSON, split into chunks. The replica writes and reads it one chunk at a time, so it never holds a
- * snapshot as one value and never blocks for long. A snapshot contains the data as of the moment when writing began: `asItStands`
- * copies the tables and lists, and the values in them are replaced by later operations, never changed in place. Values that are
- * changed in place are copied too.
+ * Snapshots of the data, as lines of JSON that are split into chunks. The replica writes and reads a snapshot one chunk
+ * at a time, so it never stores a snapshot as a single value and never blocks for long. A snapshot contains the data as
+ * it was when writing began. `asItStands` copies the tables and lists, but shares the values in them that later
+ * operations only ever replace. It also copies the values that operations change in place.
  *
  *     {"digest":2166136261,"data":{"version":1,"revision":1207,…}}                 the first line: everything but lists and tables
  *     {"map":"settings","keys":["a","b"],"values":[…]}                             keys of a map
@@ -39,10 +39,11 @@ type Line =
   | { table: TableName; keys: string[]; values: unknown[] }
   | { list: "sessions" | "changes"; values: unknown[] };
 
+/** A snapshot that is being written. */
 export interface Writing {
-  /** The place in the log that the snapshot stands for. */
+  /** The log index of the snapshot. */
   index: number;
-  /** The tables and lists that have not been written completely. */
+  /** The tables and lists that have not been completely written yet. */
   sections: Section[];
   /** Lines that are not in a chunk yet. */
   text: string;
@@ -57,7 +58,7 @@ interface Section {
   at: number;
 }
 
-/** @param data must not be changed until it is written. */
+/** Begins to write a snapshot. @param data must not be changed until the snapshot has been written */
 export function beginWriting(index: number, data: Data, digest: number): Writing {
   const { maps, sessions, kept, counters, locks, barriers, queues, machines: states, groups, ...others } = data;
   const { changes, forgottenOf, ...keptOthers } = kept;
@@ -90,7 +91,9 @@ export function nextChunk(writing: Writing, maxChars: number): { chunk: Chunk; i
   return { chunk, isLast: writing.text === "" && writing.sections.length === 0 };
 }
 
-/** Does not split a surrogate pair, which has no UTF-8 form if split. */
+/**
+ * Returns the end of the next chunk. A chunk never ends within a surrogate pair, because half a pair has no UTF-8 form.
+ */
 function endOfChunk(text: string, maxChars: number): number {
   const isHalf = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
   return maxChars < text.length && isHalf(text.charCodeAt(maxChars - 1)) ? maxChars + 1 : maxChars;
@@ -113,6 +116,7 @@ function writeLine(writing: Writing): void {
   if (end === values.length) writing.sections.shift();
 }
 
+/** A snapshot that is being read. */
 export interface Reading {
   data: Data;
   digest: number;
@@ -120,9 +124,10 @@ export interface Reading {
   rest: string;
 }
 
+/** Begins to read a snapshot. */
 export const beginReading = (): Reading => ({ data: emptyData(), digest: 0, rest: "" });
 
-/** Reads the next part of a snapshot. @throws Error if it is not valid */
+/** Reads the next part of a snapshot. @throws Error if the part is not valid */
 export function readText(reading: Reading, text: string): void {
   const lines = text.split("\n");
   lines[0] = reading.rest + lines[0];
@@ -130,7 +135,7 @@ export function readText(reading: Reading, text: string): void {
   for (const line of lines) readLine(reading, JSON.parse(line) as Line);
 }
 
-/** @throws InvariantViolation if the end of the snapshot is missing */
+/** Checks that the whole snapshot has been read. @throws InvariantViolation if the end is missing */
 export function endReading({ rest }: Reading): void {
   if (rest !== "") throw new InvariantViolation("bad-snapshot", "expected a snapshot to end with a whole line");
 }
@@ -154,7 +159,7 @@ function readLine(reading: Reading, line: Line): void {
 
 function tableNamed(data: Data, line: { map: string } | { table: TableName }): Table<unknown> {
   if ("table" in line) {
-    if (!tables.includes(line.table)) throw new InvariantViolation("bad-snapshot", `there is no table ${line.table}`);
+    if (!tables.includes(line.table)) throw new InvariantViolation("bad-snapshot", `unknown table ${line.table}`);
     return line.table === "forgottenOf" ? data.kept.forgottenOf : data[line.table];
   }
   const known = lookUp(data.maps, line.map);
@@ -167,7 +172,7 @@ function tableNamed(data: Data, line: { map: string } | { table: TableName }): T
 const tableWith = <V>(table: Table<V>, copy: (value: V, name: string) => V): Table<V> =>
   tableOf([...entriesOf(table)].map(([name, value]) => [name, copy(value, name)]));
 
-/** A copy that later operations do not change. */
+/** Returns a copy that later operations do not change. */
 export function asItStands(data: Data, machines: MachineDefinitions): Data {
   const { sessions, lives, members, maps, kept, counters, locks, barriers, queues, groups } = data;
   return {
@@ -198,7 +203,7 @@ export function asItStands(data: Data, machines: MachineDefinitions): Data {
   };
 }
 
-/** What the application gave may change in its hands, though `apply` should give the next state and leave this one. */
+/** Copies a machine's state. The application may change the state in place, although `apply` should not. */
 function machineAsItStands(machine: MachineState, builtIn: BuiltInMachine | null): MachineState {
   const { state, isDefined, pending } = machine;
   return {

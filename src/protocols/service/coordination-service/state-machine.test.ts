@@ -54,7 +54,7 @@ describe("keys", () => {
     ]);
   });
 
-  it("may be called anything", () => {
+  it("may have any name", () => {
     const { apply, ask } = withSessions(1);
     for (const key of ["__proto__", "constructor", "toString", "", "é\u0000🦊"]) {
       apply(0, put(key, key));
@@ -63,7 +63,7 @@ describe("keys", () => {
     expect(ask({ type: "get", map: "m", key: "valueOf" })).toEqual({ type: "found", entry: null });
   });
 
-  it("are listed in their order, from one to another, as many as are wanted", () => {
+  it("are listed in order, in a range, up to a limit", () => {
     const { apply, ask } = withSessions(1);
     for (const key of ["b2", "a", "b10", "c", "b1"]) apply(0, put(key, "x"));
     const keys = (from: string, to: string | null, limit = 9) => {
@@ -106,7 +106,7 @@ describe("keys", () => {
     ]);
   });
 
-  it("go with the session that they are tied to", () => {
+  it("are deleted with the session that leased them", () => {
     const { apply, end, events, ask } = withSessions(2);
     apply(0, put("a", "1", true));
     apply(1, put("b", "1", true));
@@ -119,18 +119,18 @@ describe("keys", () => {
     });
   });
 
-  it("a watch goes on from any revision whose changes are kept, and is refused below", () => {
+  it("a watch resumes from any revision whose changes are kept, and is refused below", () => {
     const { apply, ask } = withSessions(1, { maxChanges: 2 });
-    for (const value of ["1", "2", "3"]) apply(0, put("a", value)); // At revisions 2, 3, 4.
+    for (const value of ["1", "2", "3"]) apply(0, put("a", value)); // These have revisions 2, 3 and 4.
     expect(ask({ type: "changes", map: "m", after: 2 })).toMatchObject({ changes: [{ value: "2" }, { value: "3" }] });
     expect(ask({ type: "changes", map: "m", after: 3 })).toMatchObject({ changes: [{ value: "3" }] });
     expect(ask({ type: "changes", map: "m", after: 1 })).toMatchObject({ type: "refused", code: "compacted" });
   });
 
-  it("a watch of a map that changes seldom loses nothing to those that change often", () => {
+  it("a watch of a quiet map loses nothing to busy maps", () => {
     const { apply, ask } = withSessions(1, { maxChanges: 2 });
     const change = (map: string) => apply(0, { type: "put", map, key: "a", value: "1", isLeased: false });
-    change("quiet"); // At revision 2.
+    change("quiet"); // This has revision 2.
     for (let times = 0; times < 9; times++) change("busy");
     expect(ask({ type: "changes", map: "quiet", after: 2 })).toEqual({ type: "changes", changes: [] });
     expect(ask({ type: "changes", map: "never", after: 1 })).toEqual({ type: "changes", changes: [] });
@@ -138,7 +138,7 @@ describe("keys", () => {
       expect(ask({ type: "changes", map, after: 1 })).toMatchObject({ type: "refused", code: "compacted" });
   });
 
-  it("of so many maps that have lost changes it is told apart, and of more of them it is not", () => {
+  it("tracks missing changes separately for up to 1,000 maps", () => {
     const { apply, ask, data } = withSessions(1, { maxChanges: 1 });
     for (let map = 0; map <= 1_001; map++) {
       apply(0, { type: "put", map: `map ${map}`, key: "a", value: "1", isLeased: false });
@@ -149,14 +149,14 @@ describe("keys", () => {
     expect(ask({ type: "changes", map: "never", after: 1 })).toMatchObject({ type: "refused", code: "compacted" });
   });
 
-  it("a transaction whose changes are kept in part is compacted as a whole", () => {
+  it("a transaction with some dropped changes is compacted as a whole", () => {
     const { apply, ask } = withSessions(1, { maxChanges: 1 });
     const both = ["a", "b"].map((key) => ({ type: "put", map: "m", key, value: "1", isLeased: false }) as const);
     apply(0, { type: "transaction", compare: [], success: both, failure: [] });
     expect(ask({ type: "changes", map: "m", after: 1 })).toMatchObject({ type: "refused", code: "compacted" });
   });
 
-  it("are refused where there is no room for them, and the room comes back", () => {
+  it("are refused beyond the limit, and deletions free the space again", () => {
     const { apply, data } = withSessions(1, { maxBytes: 200, maxNames: 1 });
     expect(apply(0, put("a", "x".repeat(100)))).toMatchObject({ type: "stored" });
     expect(apply(0, put("b", "x".repeat(100)))).toMatchObject({ type: "refused", code: "full" });
@@ -167,7 +167,7 @@ describe("keys", () => {
     expect(apply(0, { ...put("b", "x"), map: "other" } as Operation)).toMatchObject({ code: "too-many" });
   });
 
-  it("that are replaced or deleted make room, step by step", () => {
+  it("free space when they are replaced or deleted, step by step", () => {
     const [large, other] = ["x".repeat(100), "y".repeat(100)];
     const remove = (key: string): Step => ({ type: "delete", map: "m", key });
     const all = (...success: Step[]): Operation => ({ type: "transaction", compare: [], success, failure: [] });
@@ -192,7 +192,7 @@ describe("keys", () => {
 });
 
 describe("counters", () => {
-  it("add up whole numbers, and refuse what would not be one", () => {
+  it("add up integers, and refuse results beyond the safe integers", () => {
     const { apply, ask } = withSessions(1);
     const add = (by: number) => apply(0, { type: "add", name: "c", by });
     expect([add(3), add(-5)]).toEqual([
@@ -208,7 +208,7 @@ describe("counters", () => {
 });
 
 describe("grants", () => {
-  it("of a mutex go round in the order in which they were asked for, with growing tokens", () => {
+  it("of a mutex are made in FIFO order, with increasing tokens", () => {
     const { apply, events, sessions } = withSessions(3);
     expect(apply(0, acquire(1, "exclusive"))).toEqual({ type: "granted", token: 4 });
     expect(apply(1, acquire(1, "exclusive"))).toEqual({ type: "waiting", ahead: 0 });
@@ -221,7 +221,7 @@ describe("grants", () => {
     ]);
   });
 
-  it("are asked for once, however often", () => {
+  it("are made once per request, even if the request is repeated", () => {
     const { apply, data } = withSessions(2);
     apply(0, acquire(7, "exclusive"));
     expect(apply(0, acquire(7, "exclusive"))).toEqual({ type: "granted", token: 3 });
@@ -230,17 +230,17 @@ describe("grants", () => {
     expect(valuesOf(data.locks)[0]).toMatchObject({ holders: [{ token: 3 }], waiters: [{ wait: 7 }] });
   });
 
-  it("are released by name of the grant: a late release touches nobody else's", () => {
+  it("are released by token: a late release affects no other grant", () => {
     const { apply, ask } = withSessions(2);
     apply(0, acquire(1, "exclusive"));
     apply(1, acquire(1, "exclusive"));
     apply(0, release(3));
     expect(apply(0, release(3))).toMatchObject({ code: "not-held" });
-    expect(apply(0, release(4))).toMatchObject({ code: "not-held" }); // It is 1's.
+    expect(apply(0, release(4))).toMatchObject({ code: "not-held" }); // Token 4 belongs to session 1.
     expect(ask({ type: "holders", name: "l" })).toMatchObject({ holders: [{ member: 1, token: 4 }], waiting: 0 });
   });
 
-  it("of readers and writers: a writer that waits is not overtaken", () => {
+  it("of readers and writers: a waiting writer is not overtaken", () => {
     const { apply, ask } = withSessions(4);
     const read = (member: number) => apply(member, acquire(1, "shared", 100));
     expect([read(0), read(1)]).toMatchObject([{ type: "granted" }, { type: "granted" }]);
@@ -255,11 +255,12 @@ describe("grants", () => {
     });
   });
 
-  it("of a semaphore: so many permits, and who wants more waits for its turn", () => {
+  it("of a semaphore are limited to its permits, and others wait for their turn", () => {
     const { apply, ask } = withSessions(3);
     apply(0, acquire(1, "shared", 3, 2));
     expect(apply(1, acquire(1, "shared", 3, 2))).toMatchObject({ type: "waiting" });
-    expect(apply(2, acquire(1, "shared", 3, 1))).toMatchObject({ type: "waiting" }); // It would fit, and does not overtake.
+    // The request would fit, but may not overtake a waiter.
+    expect(apply(2, acquire(1, "shared", 3, 1))).toMatchObject({ type: "waiting" });
     expect(apply(2, acquire(2, "shared", 4, 1))).toMatchObject({ code: "in-use" });
     expect(apply(2, acquire(2, "shared", 3, 4))).toMatchObject({ code: "bad-operation" });
     expect(apply(2, acquire(2, "shared", 0, 1))).toMatchObject({ code: "bad-operation" });
@@ -267,7 +268,7 @@ describe("grants", () => {
     expect(ask({ type: "holders", name: "l" })).toMatchObject({ holders: [{ member: 0 }, { member: 2 }], waiting: 0 });
   });
 
-  it("end with their session, as does waiting; nothing is left of a name that nobody uses", () => {
+  it("end with their session, as does waiting; an unused name leaves nothing behind", () => {
     const { apply, end, events, data } = withSessions(3);
     apply(0, acquire(1, "exclusive"));
     apply(1, acquire(1, "exclusive"));
@@ -280,7 +281,7 @@ describe("grants", () => {
     expect(keysOf(data.locks)).toEqual([]);
   });
 
-  it("keep to all of that in random operations, some of them twice, late, or of a session that is over", () => {
+  it("keep these rules in random operations, some repeated, late, or of an ended session", () => {
     fc.assert(
       fc.property(fc.nat(), (seed) => {
         expect(grantRun(seed, 100)).toBeNull();
@@ -302,7 +303,7 @@ describe("queues", () => {
   const enqueue = (value: string): Operation => ({ type: "enqueue", name: "q", value });
   const take = (wait: number): Operation => ({ type: "take", name: "q", wait });
 
-  it("give each item to one, the oldest to whoever has waited longest", () => {
+  it("give each item to one session, the oldest to the one that has waited longest", () => {
     const { apply, events, sessions } = withSessions(3);
     apply(1, take(1));
     apply(0, take(1));
@@ -316,9 +317,9 @@ describe("queues", () => {
     expect(apply(1, take(2))).toMatchObject({ type: "item", value: "c" });
   });
 
-  it("get an item back at the front when its taker gives it back or its session ends; with a higher token then", () => {
+  it("get an item back at the front when its taker gives it back or its session ends, then with a higher token", () => {
     const { apply, end, ask, data } = withSessions(2);
-    for (const value of ["a", "b", "c"]) apply(0, enqueue(value)); // At revisions 3, 4, 5.
+    for (const value of ["a", "b", "c"]) apply(0, enqueue(value)); // These have revisions 3, 4 and 5.
     apply(1, take(1));
     apply(1, take(2));
     expect(apply(0, take(1))).toEqual({ type: "item", token: 8, value: "c" });
@@ -335,7 +336,7 @@ describe("queues", () => {
     expect(valuesOf(data.queues)[0]).toMatchObject({ items: [{ value: "b" }], taken: [] });
   });
 
-  it("hold so much and no more", () => {
+  it("are limited in size", () => {
     const { apply, data } = withSessions(1, { maxItems: 2 });
     for (const value of ["a", "b"]) apply(0, enqueue(value));
     expect(apply(0, enqueue("c"))).toMatchObject({ code: "too-many" });
@@ -353,11 +354,11 @@ describe("sessions", () => {
     ({ type: "operations", life, round: 1, acknowledged, first, operations }) as const;
   const add: Operation = { type: "add", name: "c", by: 1 };
 
-  it("apply an operation once, and in order, however often and in whatever pieces it is proposed", () => {
+  it("apply operations once and in order, even if they are proposed repeatedly in different batches", () => {
     const { propose, ask } = withSessions(1);
     propose(0, batch(1, 2, [add, add]));
-    propose(0, batch(1, 3, [add, add])); // The second again, and the third.
-    propose(0, batch(1, 6, [add])); // The fourth is missing.
+    propose(0, batch(1, 3, [add, add])); // The second operation again, and the third.
+    propose(0, batch(1, 6, [add])); // The fourth operation is missing.
     expect(propose(0, batch(1, 2, [add, add, add]))?.session?.applied).toBe(4);
     expect(ask({ type: "count", name: "c" })).toMatchObject({ value: 3 });
   });
@@ -372,9 +373,10 @@ describe("sessions", () => {
     expect(propose(0, batch(1, 5, [], 4))?.session?.replies).toEqual([]);
   });
 
-  it("that are over stay over: what is proposed in them changes nothing, and a new life ends the old one", () => {
+  it("that have ended stay ended: their operations have no effect, and a new incarnation ends the old session", () => {
     const { propose, open, data, ask, events } = withSessions(1);
-    expect(propose(0, batch(3, 2, [add]))).toMatchObject({ session: null, isOver: false }); // Not open yet.
+    // The session is not open yet.
+    expect(propose(0, batch(3, 2, [add]))).toMatchObject({ session: null, isOver: false });
     const opening = { type: "begin", ttlMs: 1, version: STATE_MACHINE_VERSION } as const;
     propose(0, { type: "operations", life: 2, round: 1, acknowledged: 0, first: 1, operations: [opening, add] });
     expect(events()).toMatchObject([
@@ -388,7 +390,7 @@ describe("sessions", () => {
     expect(ask({ type: "sessions" })).toMatchObject({ sessions: [{ member: 0 }, { member: 4 }] });
   });
 
-  it("expire only if nothing has been heard of them since", () => {
+  it("expire only without a later sign of life", () => {
     const { propose, data, sessions } = withSessions(1);
     const [session = 0] = sessions;
     const seen = data.sessions[0]?.seen ?? 0;
@@ -399,7 +401,7 @@ describe("sessions", () => {
     expect(propose(1, { type: "expire", session, seen: now })).toBe(null);
   });
 
-  it("that hold something are not closed for being idle", () => {
+  it("that hold something are not closed when idle", () => {
     const { propose, apply } = withSessions(1);
     apply(0, acquire(1, "exclusive"));
     const close = (first: number) =>

@@ -1,4 +1,4 @@
-/** The shape of a replica's data, for one that comes from a file. */
+/** The shape of a replica's data, for validating data from a file. */
 import type { NodeId } from "../../../core/protocol.ts";
 import {
   boolean,
@@ -43,7 +43,7 @@ import type {
 } from "./state.ts";
 import { keysOf, type Table, valuesOf } from "./table.ts";
 
-/** However many there are, they fit a snapshot. */
+/** An upper bound on the length of any list in a snapshot. */
 const MANY = MAX_SNAPSHOT_BYTES;
 const name = text(MAX_NAME_BYTES);
 const value = text(MAX_SNAPSHOT_BYTES);
@@ -83,7 +83,7 @@ const queue = struct<Queue>({
   taken: list(struct<Taken>({ ...itemFields, session: natural, wait: natural, token: natural }), MANY),
   takers: list(arrival, MANY),
 });
-/** Its state is any plain data: here as JSON. */
+/** The shape of a machine. Its state may be any plain data, so it is validated as JSON. */
 const machine = struct<MachineState>({
   state: value,
   isDefined: boolean,
@@ -122,13 +122,13 @@ const dataShape = struct<Data>({
   ),
 });
 
-/** What is wrong with what should be a replica's data, in one sentence; null if nothing is. */
+/** Returns the first problem with unvalidated replica data, as a sentence. Null if the data is valid. */
 export function dataProblem(given: unknown): string | null {
   const data = { ...(given as Data) };
   return problem(dataShape, { ...data, machines: inText(data.machines) }, "data") ?? tableProblem(data);
 }
 
-/** With the states of machines as JSON. */
+/** Replaces each machine's state with its JSON. */
 function inText(machines: unknown): unknown {
   const { blocks } = (machines ?? {}) as Partial<Data["machines"]>;
   if (!Array.isArray(blocks)) return machines;
@@ -148,5 +148,5 @@ function tableProblem({ maps, kept, counters, locks, barriers, queues, machines,
     const areWhole = table.blocks.every((block) => block.keys.length > 0 && block.keys.length === block.values.length);
     return isAscending && areWhole && keys.length === table.size;
   };
-  return tables.every(isSound) ? null : "expected the names of each table in their order, with a value for each";
+  return tables.every(isSound) ? null : "expected each table's names to be in order, with a value for each";
 }

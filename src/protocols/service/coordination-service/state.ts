@@ -1,4 +1,4 @@
-/** What a replica of the service holds: plain data, the same at every replica that has applied as much of the log. */
+/** A replica's state, as plain data. Replicas that have applied the log up to the same index have the same state. */
 import type { NodeId } from "../../../core/protocol.ts";
 import { type ValuesOf, whole } from "../../options.ts";
 import type { MemberList } from "./member-words.ts";
@@ -15,21 +15,25 @@ import type {
 } from "./operations.ts";
 import { emptyTable, type Table } from "./table.ts";
 
+/** All shared state. */
 export interface Data {
-  /** The highest `STATE_MACHINE_VERSION` that a member has opened a session with. Entries after that are applied by its rules. */
+  /**
+   * The highest `STATE_MACHINE_VERSION` of any member that has opened a session. Later entries are applied according to
+   * this version's rules.
+   */
   version: number;
-  /** Of the last change. */
+  /** The revision of the last change. */
   revision: Revision;
-  /** Ascending by their ids. */
+  /** The sessions, in ascending order of id. */
   sessions: Session[];
-  /** Of each member that has ever opened a session: its last life. */
+  /** The latest life of each member that has ever opened a session. */
   lives: Record<NodeId, number>;
-  /** Of clients up to this number it is forgotten whether they had one. */
+  /** The highest id of any client whose life has been deleted. */
   forgottenClients: number;
-  /** Null: the members are the founders of the cluster. */
+  /** The member list. Null if the members are still the cluster's founders. */
   members: MemberList | null;
   maps: Table<Table<Stored>>;
-  /** Of keys and values and items, in bytes. */
+  /** The total size of all keys, values and items, in bytes. */
   bytes: number;
   kept: Kept;
   counters: Table<number>;
@@ -40,50 +44,54 @@ export interface Data {
   groups: Table<Group>;
 }
 
+/** A session. */
 export interface Session {
   id: SessionId;
   member: NodeId;
   life: number;
   ttlMs: number;
-  /** The place in the log where it was last heard of. */
+  /** The log index of the session's latest sign of life. */
   seen: number;
-  /** The number of its last operation. */
+  /** The number of the last applied operation. */
   applied: number;
-  /** What came of its last operations, up to that one: those whose replies it has not acknowledged. */
+  /** The results of the latest operations, up to `applied`, that the member has not acknowledged yet. */
   replies: Reply[];
-  /** The parts received of an operation that comes in parts. */
+  /** The parts of a split operation that have been received so far. */
   staged: Staged | null;
 }
 
+/** A split operation whose parts have not all arrived yet. */
 export interface Staged {
-  /** How many have come. */
+  /** The number of parts received. */
   parts: number;
   text: string;
-  /** What the text takes, which counts among all that is held. */
+  /** The size of the text, which counts toward the size of the state. */
   bytes: number;
-  /** Why it will not be done; its text is not kept then. */
+  /** The reason why the operation will not be executed, if so. Its text has then been dropped. */
   refusal: Refusal | null;
 }
 
+/** The outcome of an operation, retained in case the operation is repeated. */
 export interface Reply {
   revision: Revision;
   result: Result;
 }
 
-/** The last changes of all maps, so that a watch can go on where it stopped. */
+/** The latest changes to all maps, so that a watch can resume. */
 export interface Kept {
   changes: Change[];
   bytes: number;
-  /** Changes up to this revision are not all here any more, whatever the map. */
+  /** Changes up to this revision may be missing, for any map. */
   forgotten: Revision;
-  /** Of maps that lack later ones: the last that is not here. */
+  /** For maps that lack changes after `forgotten`, the last missing revision. */
   forgottenOf: Table<Revision>;
 }
 
+/** A lock with its holders and waiters. */
 export interface Lock {
   capacity: number;
   holders: Held[];
-  /** First come, first served. */
+  /** The waiters, in FIFO order. */
   waiters: Waiter[];
 }
 
@@ -95,51 +103,59 @@ interface Waiter {
   note: string;
 }
 
+/** A grant. */
 export interface Held extends Waiter {
   token: Revision;
 }
 
+/** A barrier with the arrivals in the current round. */
 export interface Barrier {
   parties: number;
   arrivals: { session: SessionId; wait: WaitId }[];
 }
 
+/** A group of sessions. */
 export interface Group {
-  /** As its first member entered it. */
+  /** The setting that the first member passed. */
   setting: string;
   members: GroupMember[];
 }
 
+/** A queue with its items and takers. */
 export interface Queue {
   items: Item[];
   taken: Taken[];
   takers: { session: SessionId; wait: WaitId }[];
 }
 
+/** An item in a queue. */
 export interface Item {
-  /** The revision at which it was enqueued. */
+  /** The revision at which the item was enqueued. */
   id: Revision;
   value: string;
 }
 
+/** An item that a session has taken. */
 export interface Taken extends Item {
   session: SessionId;
   wait: WaitId;
   token: Revision;
 }
 
+/** A machine's state, or its pending commands. */
 export interface MachineState {
   state: unknown;
   isDefined: boolean;
-  /** Commands that came before this member had defined the machine. */
+  /** Commands that were decided before this member defined the machine. */
   pending: string[];
-  /** What is pending takes, and what the state took as it was last measured. */
+  /** The size of the pending commands, and the last measured size of the state. */
   pendingBytes: number;
   bytes: number;
-  /** How many commands were applied since. */
+  /** The number of commands applied since the state was last measured. */
   unmeasured: number;
 }
 
+/** Returns a new cluster's state. */
 export const emptyData = (): Data => ({
   version: 0,
   revision: 0,
@@ -158,48 +174,56 @@ export const emptyData = (): Data => ({
   groups: emptyTable(),
 });
 
-/** Bounds of the state, so that a snapshot of it is never larger than the log takes. */
+/** Options that limit the size of the state, so that a snapshot always fits in the log. */
 export const limitOptions = {
-  maxBytes: whole(8_388_608, "how many bytes of JSON all keys, values and items take together"),
-  maxNames: whole(10_000, "how many maps, counters, locks, barriers, queues and machines there are, together"),
-  maxWaiting: whole(1_000, "how many waiters, holders and arrivals one name has"),
-  maxItems: whole(10_000, "how many items one queue has"),
-  maxChanges: whole(10_000, "how many of the last changes are kept for watches; at times an eighth more"),
+  maxBytes: whole(8_388_608, "the maximum size of all keys, values and items together, in bytes of JSON"),
+  maxNames: whole(10_000, "the maximum number of maps, counters, locks, barriers, queues and machines together"),
+  maxWaiting: whole(1_000, "the maximum number of waiters, holders and arrivals per name"),
+  maxItems: whole(10_000, "the maximum number of items in one queue"),
+  maxChanges: whole(
+    10_000,
+    "how many of the latest changes are kept for watches; at times, up to an eighth more are kept",
+  ),
   maxChangeBytes: whole(1_048_576, "how many bytes of changes are kept for watches"),
   maxPendingBytes: whole(
     33_554_432,
-    "how many bytes commands take that wait for machines that are not defined here; above, the replica stops, as it may drop none",
+    "the maximum size, in bytes, of commands that wait for machines not defined at this member; the replica stops at this limit, because it must not drop commands",
   ),
-  maxMachines: whole(8, "how many state machines there are"),
+  maxMachines: whole(8, "the maximum number of state machines"),
   maxMachineBytes: whole(
     524_288,
-    "how many bytes of JSON the state of each machine takes; all together less than half of a snapshot",
+    "the maximum size of each machine's state as JSON, in bytes; the total must be less than half the snapshot size limit",
   ),
 };
 
+/** Limits on the shared state. */
 export type Limits = ValuesOf<typeof limitOptions>;
 
-/** One operation is being applied. */
+/** The context of an operation that is being applied. */
 export interface Applying {
   data: Data;
   limits: Limits;
   tell(event: ServiceEvent): void;
 }
 
-/** Of the next change. */
+/** Allocates the revision for the next change. */
 export function nextRevision(data: Data): Revision {
   data.revision += 1;
   return data.revision;
 }
 
+/** Returns the session with the given id. Null if it has ended. */
 export const sessionNamed = ({ sessions }: Data, id: SessionId): Session | null =>
   sessions.find((session) => session.id === id) ?? null;
 
-/** Text each of whose characters is a byte, in JSON as well but for those with a backslash before them. Looked for much faster than counted. */
+/**
+ * Patterns for strings of single-byte characters. In JSON, the only printable ones that take a second byte are quotes
+ * and backslashes. Matching is much faster than counting.
+ */
 const PRINTABLE = /^[ -~]*$/;
 const ASCII = /^[\0-\x7f]*$/;
 
-/** How much room a text takes in a snapshot: JSON in UTF-8. */
+/** Returns the size of a string in a snapshot, in bytes. Snapshots are JSON in UTF-8. */
 export function bytesOf(text: string): number {
   if (PRINTABLE.test(text)) return text.length + 2 + countOf(text, '"') + countOf(text, "\\");
   let bytes = 2;
@@ -218,7 +242,7 @@ function countOf(text: string, character: string): number {
   return count;
 }
 
-/** In UTF-8. */
+/** Returns the size of a string in UTF-8, in bytes. */
 export function utf8BytesOf(text: string): number {
   if (ASCII.test(text)) return text.length;
   let bytes = 0;
@@ -226,9 +250,15 @@ export function utf8BytesOf(text: string): number {
   return bytes;
 }
 
-/** In UTF-8. Most texts are so short that they need not be counted: a unit of UTF-16 takes at most three bytes. */
+/**
+ * Returns whether a string fits in the given number of UTF-8 bytes. Most strings are so short that their bytes do not
+ * have to be counted, because a UTF-16 unit takes at most three bytes.
+ */
 export const fitsBytes = (text: string, most: number): boolean => text.length * 3 <= most || utf8BytesOf(text) <= most;
 
-/** Of a character of two halves each counts for three: at most that. */
+/**
+ * Returns the number of bytes that a UTF-16 unit takes. Each half of a surrogate pair counts as three, which is an
+ * upper bound.
+ */
 const widthOf = (unit: number): number => (unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3);
 const isHalf = (unit: number): boolean => unit >= 0xd800 && unit < 0xe000;

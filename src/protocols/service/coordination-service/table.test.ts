@@ -22,7 +22,7 @@ const change = fc.oneof(
 );
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
 
-/** Does the same to a table and to a map. */
+/** Applies the same change to a table and to a map. */
 function apply(table: Table<number>, model: Map<string, number>, each: Change): void {
   const put = (name: string, value: number): void => {
     expect(enter(table, name, value)).toBe(model.get(name) ?? null);
@@ -41,7 +41,7 @@ function apply(table: Table<number>, model: Map<string, number>, each: Change): 
 const sorted = (model: ReadonlyMap<string, number>): [string, number][] =>
   [...model].sort(([a], [b]) => (a < b ? -1 : 1));
 
-it("a table holds what a map holds, in the order of the names, in blocks that are neither empty nor too long", () => {
+it("a table equals a map, ordered by name, in blocks that are neither empty nor too long", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 30 }), key, fc.option(key), (changes, from, to) => {
       const table = emptyTable<number>();
@@ -67,7 +67,7 @@ it("a table holds what a map holds, in the order of the names, in blocks that ar
   );
 });
 
-it("a copy stays as it was, whatever is done to the table", () => {
+it("a copy does not change with the table", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 10 }), fc.array(change, { maxLength: 10 }), (before, after) => {
       const table = emptyTable<number>();
@@ -82,7 +82,7 @@ it("a copy stays as it was, whatever is done to the table", () => {
   );
 });
 
-it("a table is made of entries that come in order", () => {
+it("a table can be built from ordered entries", () => {
   const entries = Array.from({ length: 2_000 }, (_, at): [string, number] => [`k${String(at).padStart(5, "0")}`, at]);
   const table = tableOf(entries);
   expect([...entriesOf(table)]).toEqual(entries);

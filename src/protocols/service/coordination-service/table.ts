@@ -1,14 +1,14 @@
 /**
- * Values by name, ordered by name, as plain data. A table is a list of blocks, each with up to 128 entries, so inserting and removing a
- * name costs about the same in a table of ten names and in one of a million. Operations replace blocks and never change them in place:
- * a copy of the list of blocks is a copy of the table.
+ * A sorted map from names to values, as plain data. A table is a list of blocks with up to 128 entries each, so
+ * inserting or removing a name costs about the same in a table with ten names as in one with a million. Operations
+ * replace blocks and never change them in place, so copying the list of blocks copies the table.
  */
 export interface Table<V> {
   size: number;
   readonly blocks: Block<V>[];
 }
 
-/** Ascending names, with the value of each. Never empty. */
+/** A block of names, in ascending order, and their values. Never empty. */
 interface Block<V> {
   readonly keys: readonly string[];
   readonly values: readonly V[];
@@ -17,19 +17,20 @@ interface Block<V> {
 const MAX_BLOCK = 128;
 const SMALL_BLOCK = 16;
 
+/** Returns an empty table. */
 export const emptyTable = <V>(): Table<V> => ({ size: 0, blocks: [] });
 
-/** @param entries in the order of their names */
+/** Returns a table with the given entries. @param entries must be in the order of their names */
 export function tableOf<V>(entries: Iterable<readonly [string, V]>): Table<V> {
   const table = emptyTable<V>();
   append(table, entries);
   return table;
 }
 
-/** A copy that later changes of either do not affect. */
+/** Returns a copy. Later changes to one table do not affect the other. */
 export const copyOfTable = <V>({ size, blocks }: Table<V>): Table<V> => ({ size, blocks: [...blocks] });
 
-/** Adds names that are after all names in the table, in order. */
+/** Adds entries, which must be in order and come after all entries in the table. */
 export function append<V>(table: Table<V>, entries: Iterable<readonly [string, V]>): void {
   const last = table.blocks.pop();
   let [keys, values] = [[...(last?.keys ?? [])], [...(last?.values ?? [])]];
@@ -45,6 +46,7 @@ export function append<V>(table: Table<V>, entries: Iterable<readonly [string, V
   if (keys.length > 0) table.blocks.push({ keys, values });
 }
 
+/** Returns a key's value. Null if there is none. */
 export function lookUp<V>({ blocks }: Table<V>, key: string): V | null {
   const block = blocks[blockOf(blocks, key)];
   if (block === undefined) return null;
@@ -52,7 +54,7 @@ export function lookUp<V>({ blocks }: Table<V>, key: string): V | null {
   return block.keys[at] === key ? (block.values[at] as V) : null;
 }
 
-/** @returns the value before, or null. */
+/** Sets a key's value. Returns the previous value, or null if there was none. */
 export function enter<V>(table: Table<V>, key: string, value: V): V | null {
   const { blocks } = table;
   const number = Math.min(blockOf(blocks, key), Math.max(0, blocks.length - 1));
@@ -69,7 +71,7 @@ export function enter<V>(table: Table<V>, key: string, value: V): V | null {
   return null;
 }
 
-/** @returns the value before, or null. */
+/** Deletes a key. Returns the key's value, or null if there was none. */
 export function strike<V>(table: Table<V>, key: string): V | null {
   const { blocks } = table;
   const number = blockOf(blocks, key);
@@ -85,7 +87,7 @@ export function strike<V>(table: Table<V>, key: string): V | null {
   return block.values[at] as V;
 }
 
-/** A small block becomes a part of its neighbor, unless that is full. */
+/** Merges a small block into a neighbor, unless the neighbor is full. */
 function join<V>(blocks: Block<V>[], number: number, small: Block<V>): void {
   const first = Math.max(0, number - 1);
   const [left, right] = number === 0 ? [small, blocks[1] as Block<V>] : [blocks[first] as Block<V>, small];
@@ -99,7 +101,10 @@ const part = <V>({ keys, values }: Block<V>, from: number, to?: number): Block<V
   values: values.slice(from, to),
 });
 
-/** The entries whose names are at least `from` and less than `to`, in order; null: no bound. */
+/**
+ * Yields the entries with names from `from` up to but not including `to`, in order. If `to` is null, the range extends
+ * to the end.
+ */
 export function* entriesOf<V>({ blocks }: Table<V>, from = "", to: string | null = null): Iterable<[string, V]> {
   for (let number = blockOf(blocks, from); number < blocks.length; number++) {
     const { keys, values } = blocks[number] as Block<V>;
@@ -111,10 +116,12 @@ export function* entriesOf<V>({ blocks }: Table<V>, from = "", to: string | null
   }
 }
 
+/** Returns all keys, in ascending order. */
 export const keysOf = ({ blocks }: Table<unknown>): string[] => blocks.flatMap(({ keys }) => keys);
+/** Returns all values, in ascending order of their keys. */
 export const valuesOf = <V>({ blocks }: Table<V>): V[] => blocks.flatMap(({ values }) => values);
 
-/** The first block whose last name is not before the key. */
+/** Returns the index of the first block with a last name that is not before the key. */
 function blockOf(blocks: readonly Block<unknown>[], key: string): number {
   let [low, high] = [0, blocks.length];
   while (low < high) {
@@ -126,7 +133,7 @@ function blockOf(blocks: readonly Block<unknown>[], key: string): number {
   return low;
 }
 
-/** The place of the first of these ascending keys that is not before the key. */
+/** Returns the index of the first key in an ascending list that is not before the given key. */
 export function placeIn(keys: readonly string[], key: string): number {
   let [low, high] = [0, keys.length];
   while (low < high) {

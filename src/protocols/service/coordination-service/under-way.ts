@@ -1,7 +1,8 @@
 /**
- * Operations of a session that are under way: numbered, put to the log until this member's replica has applied them, many at a time.
- * What comes while some commands are on their way goes together into the next one. A session that is over takes nothing with it that
- * the log may still apply: what became of that is known when the log has ended that life.
+ * A session's operations in progress. They are numbered, and proposed until this member's replica has applied them,
+ * many at a time. Requests that arrive while commands are in flight share the next command. The end of a session does
+ * not settle the operations that have been proposed, because the log may still apply them. Their outcome is known once
+ * the log has ended the session's life.
  */
 import type { Context, RequestId } from "../../../core/protocol.ts";
 import { beginRound, stopLease } from "./lease.ts";
@@ -21,10 +22,10 @@ import { fitsBytes, utf8BytesOf } from "./state.ts";
 type State = MemberSession["state"];
 type Ctx = Context<MemberSession>;
 
-/** Commands of one run; the number of the run stands above them. */
+/** The maximum number of commands between restarts. A command's number is `run * MAX_PROPOSALS` plus a counter. */
 const MAX_PROPOSALS = 2 ** 36;
 
-/** A session of its own life: what is asked for in it is never mistaken for what was asked for in another. */
+/** Opens a session with a new life, so that its operations are never mistaken for those from an earlier session. */
 export function begin(state: State, { leaseMs, renewMs, idleMs, retryMs }: SessionOptions, ctx: Ctx): void {
   state.life += 1;
   ctx.compact([{ type: "life", run: state.run, life: state.life }]);
@@ -35,25 +36,31 @@ export function begin(state: State, { leaseMs, renewMs, idleMs, retryMs }: Sessi
   ctx.setTimer("idle", idleMs);
 }
 
-/** Why no other operation may be under way, as a clause; null: it may. The first may, however long it is. */
+/**
+ * Returns the reason, as a clause, why this member cannot accept the operation now. Null if it can. If no other
+ * operation is in progress, an operation of any length is accepted.
+ */
 export function roomProblem(
   { pending, unresolved }: State,
   operation: string,
   { maxPending, maxPendingChars }: SessionOptions,
 ): string | null {
   const commands = pending.length + unresolved.length;
-  const most = commands + partCount(operation); // Of calls, and of commands that are full: mostly so few that nothing has to be counted.
+  const most = commands + partCount(operation); // An upper bound, which is usually low enough to skip counting.
   const isFew = most <= maxPending && most * MAX_OPERATION_BYTES <= maxPendingChars && unresolved.length === 0;
   if (commands === 0 || isFew) return null;
   const calls = pending.filter(({ isPart }) => isPart !== true).length + unresolved.length;
-  if (calls >= maxPending) return `${maxPending} operations of this member are under way`;
+  if (calls >= maxPending) return `this member already has ${maxPending} operations in progress`;
   const texts = [...pending.map((each) => each.operation), ...unresolved.map((each) => each.whole ?? each.operation)];
   const chars = texts.reduce((sum, { length }) => sum + length, operation.length);
   if (chars <= maxPendingChars) return null;
-  return `operations of this member that are under way would have ${chars} characters, and at most ${maxPendingChars} may be`;
+  return `this member's operations in progress would have ${chars} characters; the maximum is ${maxPendingChars}`;
 }
 
-/** @param operation as JSON. What is too long for a command is given in parts, and the last of them is answered. */
+/**
+ * Adds an operation. If it is too long for one command, it is split into parts, and the last part is answered. @param
+ * operation the operation as JSON
+ */
 export function give(state: State, request: RequestId | null, operation: string): void {
   const count = partCount(operation);
   for (let number = 1; number < count; number++) {
@@ -70,7 +77,7 @@ function giveNext(state: State, request: RequestId | null, operation: string): v
   state.pending.push({ sequence: state.given, request, isOwn: false, operation });
 }
 
-/** In how many commands it goes to the log. */
+/** Returns the number of commands that the operation needs. */
 const partCount = (operation: string): number =>
   fitsBytes(operation, MAX_OPERATION_BYTES) ? 1 : Math.ceil(operation.length / PART_CHARS);
 
@@ -79,27 +86,29 @@ function partOf(operation: string, number: number, count: number): string {
   return JSON.stringify({ type: "part", number, isLast: number === count, text } satisfies SessionOperation);
 }
 
-/** What the session wants for itself. */
+/** Adds an operation that opens or closes the session. */
 export function giveOwn(state: State, operation: SessionOperation): void {
   state.given += 1;
   state.pending.push({ sequence: state.given, request: null, isOwn: true, operation: JSON.stringify(operation) });
 }
 
+/** Starts the timer that repeats unanswered proposals. */
 export const awaitAnswer = (retryMs: number, ctx: Ctx): void => ctx.setTimer("retry", [retryMs, 2 * retryMs]);
 
+/** Proposes a command to the log. */
 export function put(state: State, text: string, ctx: Ctx): void {
   state.proposals += 1;
   const sequence = state.run * MAX_PROPOSALS + state.proposals;
   ctx.emit({ type: "proposed", command: { client: ctx.self, sequence, operation: text } });
 }
 
-/** All that waits, as long as few commands are under way. */
+/** Proposes the waiting operations, as long as only a few commands are in flight. */
 export function flush(state: State, options: SessionOptions, ctx: Ctx): void {
-  if (state.isCorked || state.phase === "none") return; // Numbers of a life that is over stand there still.
+  if (state.isCorked || state.phase === "none") return; // The numbers still belong to the previous life.
   while (state.proposed < state.given && state.underWay.length < options.maxUnderWay) propose(state, options, ctx);
 }
 
-/** The next operations, as many as one command may hold; none is a keep-alive. */
+/** Proposes as many of the next operations as fit in one command. A command without operations is a keep-alive. */
 export function propose(state: State, options: SessionOptions, ctx: Ctx): void {
   beginRound(state, options, ctx);
   const { life, lease, applied, pending } = state;
@@ -119,7 +128,7 @@ export function propose(state: State, options: SessionOptions, ctx: Ctx): void {
   put(state, `{"type":"operations",${numbers},"operations":[${texts.join(",")}]}`, ctx);
 }
 
-/** From the first that is not applied on. */
+/** Proposes everything again, starting with the first operation that has not been applied. */
 export function proposeAgain(state: State, options: SessionOptions, ctx: Ctx): void {
   state.proposed = state.applied;
   state.underWay = [];
@@ -128,19 +137,22 @@ export function proposeAgain(state: State, options: SessionOptions, ctx: Ctx): v
   flush(state, options, ctx);
 }
 
-/** @returns whether the session has been closed, as it wanted. */
+/**
+ * Answers the requests that the replies belong to. Returns whether the log has closed the session at the member's
+ * request.
+ */
 export function noteReplies(state: State, { life, session, first, replies }: Answered, ctx: Ctx): boolean {
   let isClosed = false;
   for (const [at, { revision, result }] of replies.entries()) {
     const sequence = first + at;
     const found = life === state.life ? takeApplied(state, sequence) : takeUnresolved(state, life, sequence);
-    if (found === null) continue; // It is known already.
+    if (found === null) continue; // The outcome is already known.
     if (result.type === "refused") refuse(found.request, result.code, result.reason, ctx);
     else if (found.request !== null)
       ctx.reply(found.request, { type: "done", session: session ?? 0, revision, result });
     if (!found.isOwn || sequence === 1 || life !== state.life) continue;
     isClosed = result.type === "done";
-    state.phase = "open"; // If it holds something it stays.
+    state.phase = "open"; // If the close was refused, the session stays open.
   }
   return isClosed;
 }
@@ -153,13 +165,13 @@ function takeApplied(state: State, sequence: number): Pending | null {
   return state.pending.shift() ?? null;
 }
 
-/** Of a life that is over: what is known of it now. */
+/** Removes and returns an operation from an earlier life, because its outcome is now known. */
 function takeUnresolved(state: State, life: number, sequence: number): Pending | null {
   const place = state.unresolved.findIndex((each) => each.life === life && each.sequence === sequence);
   return place === -1 ? null : (state.unresolved.splice(place, 1)[0] as Pending);
 }
 
-/** The log has ended this life and all before it. What was behind the closing of a session has not been applied. */
+/** Handles the end, in the log, of this life and all earlier ones. Operations after a close have not been applied. */
 export function end(
   state: State,
   { life, isRestored }: Answered,
@@ -173,7 +185,10 @@ export function end(
   if (rest.length > 0) beginWith(state, rest, options, ctx);
 }
 
-/** Its lease is over. What was put to the log may still be applied; its next session has the log end this one. */
+/**
+ * Begins a new session after the lease has ended. Operations that have been proposed may still be applied until the new
+ * session opens and thereby ends the old one in the log.
+ */
 export function beginAnew(state: State, options: SessionOptions, ctx: Ctx): void {
   beginWith(
     state,
@@ -183,10 +198,13 @@ export function beginAnew(state: State, options: SessionOptions, ctx: Ctx): void
   );
 }
 
-/** @returns what is to be asked for in the next session; the rest waits for what becomes of it. */
+/**
+ * Ends the current session. Returns the operations to request again in the next session. The others wait until their
+ * outcome is known.
+ */
 function lose(state: State, isAwaited: (pending: Pending) => boolean, ctx: Ctx): Pending[] {
   const { session, life, pending } = state;
-  const asked = pending.filter(({ request }) => request !== null); // Other parts ask again, if they still want it.
+  const asked = pending.filter(({ request }) => request !== null); // Other parts of this node retry by themselves.
   state.unresolved.push(...asked.filter(isAwaited).map((each) => ({ ...each, life })));
   Object.assign(state, { phase: "none", session: null, pending: [], underWay: [] });
   for (const timer of ["retry", "renew", "idle"] as const) ctx.cancelTimer(timer);
@@ -201,17 +219,18 @@ function beginWith(state: State, rest: readonly Pending[], options: SessionOptio
   flush(state, options, ctx);
 }
 
-/** What is not known of lives up to this one. */
+/** Refuses the remaining operations from all lives up to this one. */
 export function resolve(state: State, life: number, isRestored: boolean, ctx: Ctx): void {
   if (state.unresolved.length === 0) return;
   const over = state.unresolved.filter((each) => each.life <= life);
   state.unresolved = state.unresolved.filter((each) => each.life > life);
   const [code, reason] = isRestored
-    ? (["outcome-unknown", "the session ended, and it is not known whether this was applied before"] as const)
-    : (["session-expired", "the session ended before this was applied"] as const);
+    ? (["outcome-unknown", "the session ended, and it is unknown whether the operation was applied"] as const)
+    : (["session-expired", "the session ended before the operation was applied"] as const);
   for (const { request } of over) refuse(request, code, reason, ctx);
 }
 
+/** Answers a request with a refusal. */
 export function refuse(request: RequestId | null, code: RefusalCode, reason: string, ctx: Ctx): void {
   if (request !== null) ctx.reply(request, { type: "refused", code, reason });
 }

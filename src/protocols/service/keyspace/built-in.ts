@@ -1,4 +1,7 @@
-/** The keyspace among the state machines of the replicated service: every member has it, whether it serves etcd's API or not. */
+/**
+ * The keyspace as one of the replicated service's built-in state machines. Every member has it, even members that do
+ * not serve the etcd API.
+ */
 import type { BuiltInMachine } from "../coordination-service/machines.ts";
 import { MAX_OPERATION_BYTES, OWN_NAMES } from "../coordination-service/operations.ts";
 import { utf8BytesOf } from "../coordination-service/state.ts";
@@ -6,23 +9,29 @@ import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./ke
 import { copyOfKeyspace } from "./versions.ts";
 import type { KeyspaceChange, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse } from "./vocabulary.ts";
 
+/** The machine's name. */
 export const KEYSPACE = `${OWN_NAMES}etcd`;
 
-/** A command, and who waits for its answer: replicas hold an answer until it has come, so a long one is told where it is applied instead. */
+/**
+ * A command and the caller that is waiting for its answer. Replicas retain answers until the session acknowledges them,
+ * so a long answer is not retained, but emitted when the command is applied.
+ */
 export interface AskedCommand {
   readonly asker: string;
   readonly command: KeyspaceCommand;
 }
 
+/** A change that every replica reports. */
 export interface KeyspaceTold {
   readonly change: KeyspaceChange | null;
-  /** Of a response that is too long to be held. */
+  /** A response that is too long to retain. */
   readonly long: { readonly asker: string; readonly response: KeyspaceResponse } | null;
 }
 
-/** The result of a command whose answer is long. */
+/** The result of a command with a long answer. */
 export const LONG = "long";
 
+/** The built-in machine. */
 export const keyspaceMachine: BuiltInMachine = {
   init: emptyKeyspace,
   run(state, text, room) {

@@ -31,7 +31,7 @@ function valuesIn(space: Keyspace, request: RangeRequest): string[] {
 const codeOf = (response: KeyspaceResponse): string => (response.type === "refused" ? response.code : response.type);
 
 describe("a keyspace", () => {
-  it("begins at revision 1, and each change has the next one", () => {
+  it("starts at revision 1, and each change takes the next one", () => {
     const { does, finds } = keyspace();
     expect(finds(rangeOf("a"))).toEqual({ type: "range", revision: 1, kvs: [], more: false, count: 0 });
     expect(does(putOf("a", "1"))).toEqual({ type: "put", revision: 2, prev: null });
@@ -46,7 +46,7 @@ describe("a keyspace", () => {
     expect(finds(rangeOf("a"))).toMatchObject({ kvs: [{ create: 5, mod: 5, version: 1 }] });
   });
 
-  it("finds one key, those before an end, or all from one on", () => {
+  it("finds one key, the keys before an end, or all keys from one on", () => {
     const { does, values } = keyspace();
     for (const key of ["a", "b", "ba", "c"]) does(putOf(key, "1"));
     expect(values(rangeOf("b"))).toEqual(["b=1"]);
@@ -56,7 +56,7 @@ describe("a keyspace", () => {
     expect(values(rangeOf("c", "b"))).toEqual([]);
   });
 
-  it("limits and sorts what it finds, and counts all of it", () => {
+  it("limits and sorts results, and counts all of them", () => {
     const { does, finds, values } = keyspace();
     for (const key of ["a", "b", "c"]) does(putOf(key, key === "b" ? "0" : "9"));
     does(putOf("a", "5"));
@@ -72,7 +72,7 @@ describe("a keyspace", () => {
     expect(values(rangeOf("a", "z", { maxCreate: 3 }))).toEqual(["a=5", "b=0"]);
   });
 
-  it("is read as it was at each revision until that is compacted", () => {
+  it("can be read at each revision until that is compacted", () => {
     const { does, values } = keyspace();
     does(putOf("a", "1"));
     does(putOf("a", "2"));
@@ -89,7 +89,7 @@ describe("a keyspace", () => {
     expect(values(rangeOf("a", "z"))).toEqual(["b=3"]);
   });
 
-  it("takes back the room of what has been compacted", () => {
+  it("frees the space of compacted versions", () => {
     const { space, does } = keyspace();
     does(putOf("a", "1"));
     const one = space.bytes;
@@ -103,7 +103,7 @@ describe("a keyspace", () => {
     expect(space).toMatchObject({ bytes: one, keys: { size: 1, blocks: [{ keys: ["b"] }] } });
   });
 
-  it("tells who watches from the revision up to which it is compacted of what was deleted there", () => {
+  it("a watch from the compacted revision receives a deletion at that revision", () => {
     const { does, finds } = keyspace();
     does(putOf("a", "1"));
     does(deleteOf("a"));
@@ -116,7 +116,7 @@ describe("a keyspace", () => {
     expect(finds(eventsOf(4))).toMatchObject({ events: [{ kv: { key: "b" } }] });
   });
 
-  it("drops the older half of its history once it keeps 10,000 changes", () => {
+  it("drops the older half of its history beyond 10,000 changes", () => {
     const { space, does, finds, values } = keyspace();
     for (let times = 0; times < 10_001; times++) does(putOf("a", "1"));
     expect(space).toMatchObject({ revision: 10_002, compacted: 0, trimmed: 5_002 });
@@ -125,20 +125,21 @@ describe("a keyspace", () => {
     expect(codeOf(finds(eventsOf(5_002)))).toBe("events");
     expect(values(rangeOf("a", "", { revision: 5_001 }))).toEqual(["compacted"]);
     expect(values(rangeOf("a", "", { revision: 5_002 }))).toEqual(["a=1"]);
-    expect(codeOf(does({ type: "compact", revision: 4_000 }))).toBe("done"); // Its client has not compacted it yet.
+    // No client has compacted the trimmed revisions yet.
+    expect(codeOf(does({ type: "compact", revision: 4_000 }))).toBe("done");
     expect(space).toMatchObject({ compacted: 4_000, trimmed: 5_002 });
     does({ type: "compact", revision: 6_000 });
     expect(space).not.toHaveProperty("trimmed");
   });
 
-  it("is watched and read in quiet ranges from revisions before its history, until a client compacts it", () => {
+  it("quiet ranges can be watched and read from revisions before its history, until a client compacts it", () => {
     const { does, finds, values } = keyspace();
     does(putOf("quiet/a", "1"));
     for (let times = 0; times < 10_100; times++) does(putOf(times % 2 === 0 ? "busy/a" : "zebra", "1"));
     const { revision } = does(deleteOf("nothing"));
     const watched = (from: number) => codeOf(finds(eventsOf(from, 1_000, "quiet/", "quiet0")));
     expect([3, 100, revision].map(watched)).toEqual(["events", "events", "events"]);
-    expect(watched(2)).toBe("compacted"); // That put is not in the history any more.
+    expect(watched(2)).toBe("compacted"); // That put is no longer in the history.
     expect(codeOf(finds(eventsOf(3, 1_000, "busy/", "busy0")))).toBe("compacted");
     expect(values(rangeOf("quiet/", "quiet0", { revision: 3 }))).toEqual(["quiet/a=1"]);
     expect(values(rangeOf("busy/", "busy0", { revision: 3 }))).toEqual(["compacted"]);
@@ -146,7 +147,7 @@ describe("a keyspace", () => {
     expect([199, 200].map(watched)).toEqual(["compacted", "events"]);
   });
 
-  it("remembers which ranges had deletions that it has dropped, in at most 1,000 intervals", () => {
+  it("remembers the ranges of dropped deletions, in at most 1,000 intervals", () => {
     const { space, does, finds } = keyspace();
     for (const prefix of ["a", "b", "c"]) does(putOf(`${prefix}/stays`, "1"));
     const from = space.revision + 1;
@@ -168,7 +169,7 @@ describe("a keyspace", () => {
     expect(space).not.toHaveProperty("deletions");
   });
 
-  it("refuses what cannot be as etcd does", () => {
+  it("rejects invalid requests as etcd does", () => {
     const { does } = keyspace();
     expect(codeOf(does(putOf("", "1")))).toBe("emptyKey");
     expect(codeOf(does(deleteOf("")))).toBe("emptyKey");
@@ -179,7 +180,7 @@ describe("a keyspace", () => {
     expect(() => does({ type: "put" } as never)).toThrow("command.key");
   });
 
-  it("has no room beyond what it is given, and deletes all the same", () => {
+  it("rejects puts beyond its space limit, and deletes even when it is full", () => {
     const { does } = keyspace();
     does(putOf("a", "1"));
     expect(codeOf(does(putOf("b", "1".repeat(1_000)), 1_000))).toBe("noSpace");
@@ -193,7 +194,7 @@ describe("a transaction", () => {
   const where = { key: "a", end: "", result: "equal" } as const;
   const isOne: Compare = { ...where, type: "value", value: "1" };
 
-  it("does one branch or the other, all of it at one revision", () => {
+  it("performs one of its branches, all at one revision", () => {
     const { does } = keyspace();
     does(putOf("a", "1"));
     const txn = txnOf([isOne], [putOf("a", "2"), putOf("b", "2"), rangeOf("a", "z")], [rangeOf("a")]);
@@ -223,7 +224,7 @@ describe("a transaction", () => {
     expect(does(txnOf([compare], [], []))).toMatchObject({ succeeded, revision: 4 });
   });
 
-  it("does transactions within, whose branches are chosen as things stood before", () => {
+  it("performs nested transactions, whose branches are chosen by the state before", () => {
     const { does, values } = keyspace();
     const inner = txnOf([isOne], [putOf("b", "yes")], [putOf("b", "no")]);
     expect(does(txnOf([], [putOf("a", "1"), inner], []))).toMatchObject({
@@ -251,7 +252,7 @@ describe("a transaction", () => {
     expect(space.revision).toBe(2);
   });
 
-  it("does nothing at all where a part of the branch cannot be done", () => {
+  it("does nothing if a part of the branch fails", () => {
     const { space, does } = keyspace();
     const branches = [
       [putOf("a", "1"), putOf("b", "1", { lease: "7" })],
@@ -266,7 +267,7 @@ describe("a transaction", () => {
     expect(space).toEqual(emptyKeyspace());
   });
 
-  it("answers with 16 MiB at most, and does nothing of what would answer with more", () => {
+  it("answers with at most 16 MiB, and does nothing if the answer would exceed that", () => {
     const { space, does } = keyspace();
     for (let at = 0; at < 20; at++) does(putOf(`k${at}`, "v".repeat(50_000)));
     const { revision } = space;
@@ -277,7 +278,7 @@ describe("a transaction", () => {
     expect(space.revision).toBe(revision + 1);
   });
 
-  it("has 128 operations at most, those of a transaction within among them", () => {
+  it("has at most 128 operations, including nested ones", () => {
     const { does } = keyspace();
     const puts = (count: number) => Array.from({ length: count }, (_, at) => putOf(`k${at}`, ""));
     expect(codeOf(does(txnOf([], puts(128), [])))).toBe("txn");
@@ -288,11 +289,11 @@ describe("a transaction", () => {
 });
 
 describe("leases", () => {
-  it("take their keys with them, all at one revision", () => {
+  it("delete their keys when they end, all at one revision", () => {
     const { does, applies, finds, values } = keyspace();
     expect(does({ type: "grant", lease: "7", ttl: 60 })).toEqual({ type: "lease", revision: 1, ttl: 60, keys: [] });
     for (const key of ["b", "a", "c"]) does(putOf(key, "1", { lease: "7" }));
-    does(putOf("c", "2")); // It has none from here on.
+    does(putOf("c", "2")); // This put detaches the key from its lease.
     expect(finds({ type: "lease", lease: "7", keys: true })).toMatchObject({ ttl: 60, keys: ["a", "b"] });
     const { response, change } = applies({ type: "revoke", lease: "7" });
     expect(response).toEqual({ type: "done", revision: 6 });
@@ -312,7 +313,7 @@ describe("leases", () => {
     expect(finds(rangeOf("a"))).toMatchObject({ kvs: [{ value: "2", lease: "7", version: 2 }] });
   });
 
-  it("expire unless they have been renewed meanwhile", () => {
+  it("expire unless they were renewed meanwhile", () => {
     const { does, applies, finds } = keyspace();
     does({ type: "grant", lease: "7", ttl: 60 });
     expect(applies({ type: "renew", lease: "7" }).change?.renewed).toEqual({ lease: "7", ttl: 60, renewal: 2 });
@@ -322,7 +323,7 @@ describe("leases", () => {
     expect(finds({ type: "leases" })).toMatchObject({ leases: [] });
   });
 
-  it("have numbers that none has again: what was counted for one ends no other of the same id", () => {
+  it("have unique renewal numbers: an expiry for one does not end another with the same id", () => {
     const { does } = keyspace();
     does({ type: "grant", lease: "7", ttl: 60 });
     does({ type: "revoke", lease: "7" });
@@ -331,7 +332,7 @@ describe("leases", () => {
     expect(codeOf(does({ type: "expire", lease: "7", renewal: 2 }))).toBe("done");
   });
 
-  it("last two seconds at the least, and are each granted once", () => {
+  it("last at least two seconds, and are each granted once", () => {
     const { does } = keyspace();
     expect(does({ type: "grant", lease: "7", ttl: 0 })).toMatchObject({ ttl: 2 });
     expect(codeOf(does({ type: "grant", lease: "7", ttl: 9 }))).toBe("leaseExists");
@@ -341,8 +342,8 @@ describe("leases", () => {
   });
 });
 
-describe("what has changed", () => {
-  it("is told with what stood there before", () => {
+describe("changes", () => {
+  it("are reported with the previous entry", () => {
     const { applies } = keyspace();
     applies(putOf("a", "1"));
     expect(applies(putOf("a", "2")).change).toEqual({
@@ -363,7 +364,7 @@ describe("what has changed", () => {
     ]);
   });
 
-  it("is given again from each revision on, in whole revisions of so many bytes", () => {
+  it("are returned from any revision on, in whole revisions up to a number of bytes", () => {
     const { does, finds } = keyspace();
     does(putOf("a", "1"));
     does(txnOf([], [putOf("b", "1"), putOf("c", "1")], []));

@@ -1,4 +1,4 @@
-/** The keyspace as a state machine: commands change it, questions are answered from it. */
+/** The keyspace as a state machine, which applies commands and answers questions. */
 import { problem } from "../../../core/shape.ts";
 import { enter, entriesOf, lookUp } from "../coordination-service/table.ts";
 import { bytesOfPuts, bytesOfRanges, flawOf, obstacleTo, pathOf, perform, range, revisionFault } from "./requests.ts";
@@ -29,26 +29,34 @@ import type {
   RequestOp,
 } from "./vocabulary.ts";
 
-/** Seconds. */
+/** Limits on a lease's time to live, in seconds. */
 const MIN_TTL = 2;
 const MAX_TTL = 9_000_000_000;
 const MAX_LEASES = 10_000;
-/** How many of the last changes are kept; of more the older half is dropped. etcd would fill its disk, and has options for it. */
+/**
+ * The maximum number of changes to retain. If there are more, the older half is dropped. etcd would fill its disk
+ * instead, and has options for compaction.
+ */
 const MAX_HISTORY = 10_000;
-/** Of a transaction: each replica makes all of it, and it may read everything many times. */
+/**
+ * The maximum size of the answer to a transaction, in bytes. Every replica builds the answer, and a transaction may
+ * read all keys many times.
+ */
 const MAX_ANSWER_BYTES = 16 * 1_048_576;
 
+/** The response to a command and the change that it made. */
 export interface Applied {
   readonly response: KeyspaceResponse;
-  /** Null where nothing has changed. */
+  /** The change. Null if nothing changed. */
   readonly change: KeyspaceChange | null;
 }
 
 export { emptyKeyspace, type Keyspace };
 
 /**
- * Changes the keyspace in place. @throws Error for what is no command; then nothing has changed
- * @param room for what is put, in bytes.
+ * Changes the keyspace in place.
+ * @param room for puts, in bytes
+ * @throws Error if the command is not valid; the keyspace is then unchanged
  */
 export function applyCommand(space: Keyspace, command: KeyspaceCommand, room: number): Applied {
   const fault = problem(keyspaceCommandShape, command, "command");
@@ -79,7 +87,7 @@ function apply(space: Keyspace, command: KeyspaceCommand, room: number): Applied
   }
 }
 
-/** @throws Error for what is no question */
+/** Answers a question. @throws Error if the question is not valid */
 export function answerQuestion(space: Keyspace, question: KeyspaceQuestion): KeyspaceResponse {
   const fault = problem(keyspaceQuestionShape, question, "question");
   if (fault !== null) throw new Error(fault);
@@ -104,7 +112,7 @@ export function answerQuestion(space: Keyspace, question: KeyspaceQuestion): Key
   }
 }
 
-/** Whether all changes of the interval from that revision on are kept. */
+/** Returns whether all changes in the interval since the given revision are still available. */
 const hasEvents = (space: Keyspace, { from, ...interval }: Interval & { from: number }): boolean =>
   from >= space.compacted && (from >= (space.trimmed ?? 0) || isUnchanged(space, interval, from));
 

@@ -1,4 +1,4 @@
-/** Random commands against the keyspace, and against a model that copies everything at each revision. */
+/** Applies random commands to the keyspace, and to a model that copies everything at each revision. */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ const KEYS = ["a", "b", "c", "ÿ"];
 
 type Entries = ReadonlyMap<string, KeyValue>;
 
-/** What stood there at each revision, and what the change to it was. */
+/** The state and the change at each revision. */
 class Model {
   readonly states: Entries[] = [new Map(), new Map()];
   readonly leases = new Map<string, number>();
@@ -54,7 +54,7 @@ class Model {
     if (!isSame(next, this.now)) this.states.push(next);
   }
 
-  /** In the order of these texts. */
+  /** Returns the changes at a revision, sorted. */
   changesAt(revision: number): string[] {
     const [before, after] = [this.states[revision - 1], this.states[revision]] as [Entries, Entries];
     const puts = [...after].filter(([key, { mod }]) => before.get(key)?.mod !== mod).map(([key]) => `put ${key}`);
@@ -67,7 +67,7 @@ class Model {
     this.leases.set(lease, this.renewals);
   }
 
-  /** Only leases may be in the way of what is made here. */
+  /** Returns whether the request can succeed. Only a missing lease can make a generated request fail. */
   can(request: RequestOp): boolean {
     if (request.type === "put") return request.lease === NO_LEASE || this.leases.has(request.lease);
     return request.type !== "txn" || this.branchOf(request).every((each) => this.can(each));
@@ -101,7 +101,7 @@ const put = fc
   .tuple(key, fc.string({ maxLength: 3, unit: "binary-ascii" }), fc.option(lease, { nil: NO_LEASE }))
   .map(([at, value, of]) => putOf(at, value, { lease: of }));
 const remove = fc.tuple(key, end).map(([from, to]) => deleteOf(from, to));
-/** Whether a key is there, or is not. */
+/** Generates comparisons of whether a key exists. */
 const compare: fc.Arbitrary<Compare> = fc
   .tuple(key, fc.constantFrom("equal" as const, "greater" as const))
   .map(([at, result]) => ({ type: "version", key: at, end: "", result, number: 0 }));
@@ -139,7 +139,7 @@ function expectSame(space: Keyspace, model: Model): void {
   expect(keysOf(space.leases)).toEqual([...model.leases.keys()].sort());
 }
 
-/** Carried out on what stood before them, events give what stands after them. */
+/** Applies events to the entries before them. */
 function afterEvents(before: Entries, events: readonly KeyEvent[]): Entries {
   const entries = new Map(before);
   for (const { type, kv, prev } of events) {
@@ -151,7 +151,7 @@ function afterEvents(before: Entries, events: readonly KeyEvent[]): Entries {
 }
 
 describe("a keyspace, against a model of it", () => {
-  it("stands as the model does, at each revision that is kept", () => {
+  it("equals the model at each revision that is kept", () => {
     fc.assert(
       fc.property(fc.array(command, { maxLength: 40 }), (commands) => {
         const space = emptyKeyspace();
@@ -168,7 +168,7 @@ describe("a keyspace, against a model of it", () => {
         const events = told.type === "events" ? told.events : [];
         const later = events.filter(({ kv }) => kv.mod > from);
         expect(sorted(afterEvents(model.states[from] as Entries, later))).toEqual(sorted(model.now));
-        // What has changed at the oldest revision is told as well, deletions too, though not what stood there before.
+        // Changes at the oldest revision are included, even deletions, but without their previous entries.
         const oldest = events.filter(({ kv }) => kv.mod === from).map(({ type, kv }) => `${type} ${kv.key}`);
         expect(oldest.sort()).toEqual(model.changesAt(from));
       }),
@@ -176,7 +176,7 @@ describe("a keyspace, against a model of it", () => {
     );
   });
 
-  it("gives all changes of a range from a revision on, and what stood there, or refuses if it has dropped one", () => {
+  it("returns all changes of a range since a revision with the previous entries, or refuses if it has dropped one", () => {
     const trims = fc.record({ type: fc.constant("trim" as const), back: fc.nat(5) });
     const all = fc.array(fc.oneof({ weight: 5, arbitrary: command }, trims), { maxLength: 40 });
     const intervals = KEYS.flatMap((from) => ["", "\0", "c"].map((to) => ({ key: from, end: to })));
@@ -225,7 +225,7 @@ describe("a keyspace, against a model of it", () => {
     expect(quiet).toBeGreaterThan(5);
   });
 
-  it("takes at most as many bytes as it says, and none once it is empty and compacted", () => {
+  it("takes at most as many bytes as it counts, and none once it is empty and compacted", () => {
     fc.assert(
       fc.property(fc.array(command, { maxLength: 40 }), (commands) => {
         const space = emptyKeyspace();
@@ -236,7 +236,7 @@ describe("a keyspace, against a model of it", () => {
         for (const id of ["1", "2"]) applyCommand(space, { type: "revoke", lease: id }, ROOM);
         applyCommand(space, putOf("a", ""), ROOM);
         applyCommand(space, deleteOf("\0", "\0"), ROOM);
-        space.revision += 1; // A deletion at the revision up to which all is compacted is kept.
+        space.revision += 1; // A deletion at the compacted revision itself is kept.
         applyCommand(space, { type: "compact", revision: space.revision }, ROOM);
         expect(space).toMatchObject({ bytes: 0, history: [], keys: { size: 0 }, leases: { size: 0 } });
       }),

@@ -1,4 +1,4 @@
-/** Requests of a keyspace, with nothing in them that is not said. */
+/** Functions that build keyspace requests with default fields. */
 import { NO_LEASE } from "./versions.ts";
 import type {
   Compare,
@@ -47,7 +47,7 @@ export const txnOf = (compare: Compare[], success: RequestOp[], failure: Request
   failure,
 });
 
-/** Of all keys, unless an interval is given. */
+/** Returns a question for events, which covers all keys unless an interval is given. */
 export const eventsOf = (from: number, maxBytes = 1_000, key = "\0", end = "\0"): KeyspaceQuestion => ({
   type: "events",
   from,

@@ -1,4 +1,7 @@
-/** What is read from a keyspace, and what a request of a transaction does to it. Each is checked as a whole before any of it is done. */
+/**
+ * Reads from a keyspace, and the requests in a transaction. Each request is checked as a whole before any part of it is
+ * performed.
+ */
 import { lookUp } from "../coordination-service/table.ts";
 import { MAX_TXN_OPERATIONS } from "./shapes.ts";
 import {
@@ -30,16 +33,16 @@ import type {
   TxnResponse,
 } from "./vocabulary.ts";
 
-/** A command that is being applied: what it has changed so far. All its changes have one revision. */
+/** A command in progress, with its changes so far, which all have the same revision. */
 export interface Changing {
   readonly space: Keyspace;
   readonly events: KeyEvent[];
 }
 
-/** As of which it reads, and answers: with what it has changed itself. */
+/** Returns the revision that the command reads at and returns. It includes the command's own changes. */
 const revisionOf = ({ space, events }: Changing): number => space.revision + (events.length > 0 ? 1 : 0);
 
-/** What is wrong with it whatever stands in the keyspace. */
+/** Returns the request's error if it has one that does not depend on the keyspace's content. Null if it has none. */
 export function flawOf(request: RequestOp, room = MAX_TXN_OPERATIONS): KeyspaceErrorCode | null {
   if (request.type === "txn") return transactionFlaw(request, room);
   if (request.key === "") return "emptyKey";
@@ -67,7 +70,10 @@ interface Writes {
   readonly deletes: readonly Interval[];
 }
 
-/** @returns null where a key may be put twice, or both put and deleted: it would have two changes of one revision. */
+/**
+ * Returns the writes in a branch. Null if a key might be put twice, or both put and deleted, which would mean two
+ * changes to the key at one revision.
+ */
 function writesOf(branch: readonly RequestOp[]): Writes | null {
   let all: Writes = { puts: new Set(), deletes: branch.filter((request) => request.type === "delete") };
   for (const request of branch) {
@@ -79,7 +85,7 @@ function writesOf(branch: readonly RequestOp[]): Writes | null {
   return all;
 }
 
-/** Only one of its branches is done: what one puts, the other may put or delete. */
+/** Returns the writes in both branches. Since only one branch runs, both may put or delete the same key. */
 function writesOfEither({ success, failure }: TxnRequest): Writes | null {
   const [one, other] = [writesOf(success), writesOf(failure)];
   return one === null || other === null ? null : together(one, other);
@@ -97,13 +103,14 @@ function clash(a: Writes, b: Writes): boolean {
   );
 }
 
-/** Which branch is done of it and of those within: all of them as things stand before any of it. */
+/** The branches taken by a transaction and its nested transactions. They are all decided before any of them runs. */
 export interface Path {
   readonly succeeded: boolean;
   readonly branch: readonly RequestOp[];
   readonly inner: readonly (Path | null)[];
 }
 
+/** Decides which of a transaction's branches are taken. */
 export function pathOf(space: Keyspace, { compare, success, failure }: TxnRequest): Path {
   const succeeded = compare.every((each) => holds(space, each));
   const branch = succeeded ? success : failure;
@@ -133,7 +140,7 @@ function orderOf(compare: Compare, entry: KeyValue): number {
 
 const inOrder = <T extends string | bigint | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Why it cannot be done as things stand. */
+/** Returns the error that the request causes in the current state. Null if there is none. */
 export function obstacleTo(space: Keyspace, request: RequestOp, path: Path | null): KeyspaceErrorCode | null {
   if (path !== null) {
     for (const [at, each] of path.branch.entries()) {
@@ -146,6 +153,7 @@ export function obstacleTo(space: Keyspace, request: RequestOp, path: Path | nul
   return request.type === "put" ? putObstacle(space, request) : null;
 }
 
+/** Returns the error if the requested revision cannot be read. Null if it can. */
 export function revisionFault(space: Keyspace, request: RangeRequest): KeyspaceErrorCode | null {
   const { revision } = request;
   if (revision === 0) return null;
@@ -160,7 +168,7 @@ function putObstacle(space: Keyspace, { key, lease, ignoreValue, ignoreLease }: 
   return lease === NO_LEASE || lookUp(space.leases, lease) !== null ? null : "leaseNotFound";
 }
 
-/** How much room its puts take. */
+/** Returns the number of bytes that a request's puts need. */
 export function bytesOfPuts(space: Keyspace, request: RequestOp, path: Path | null): number {
   if (path !== null)
     return path.branch.reduce((sum, each, at) => sum + bytesOfPuts(space, each, path.inner[at] ?? null), 0);
@@ -169,7 +177,10 @@ export function bytesOfPuts(space: Keyspace, request: RequestOp, path: Path | nu
   return versionBytes(request.key, value);
 }
 
-/** How much its ranges answer with, at most; counted until that is more than `most`. @param put how much of it is put before, at most. */
+/**
+ * Returns an upper bound on the size of the ranges that a request reads, in bytes. Counting stops above `most`. @param
+ * put the maximum number of bytes that the request's puts can add to a range
+ */
 export function bytesOfRanges(
   space: Keyspace,
   request: RequestOp,
@@ -188,7 +199,7 @@ export function bytesOfRanges(
   return found.reduce((sum, { key, value }) => sum + versionBytes(key, value), put);
 }
 
-/** It has been checked. */
+/** Performs a request that has already been checked. */
 export function perform(on: Changing, request: RequestOp, path: Path | null): ResponseOp {
   if (request.type === "range") return range(on, request);
   if (request.type === "put") return put(on, request);
@@ -217,6 +228,7 @@ function remove(on: Changing, { key, end, prev }: DeleteRequest): DeleteResponse
   return { type: "delete", revision: revisionOf(on), deleted: deleted.length, prev: prev ? deleted : [] };
 }
 
+/** Reads a range. */
 export function range(on: Changing, request: RangeRequest): RangeResponse {
   const revision = revisionOf(on);
   const found = entriesIn(on.space, request, request.revision === 0 ? revision : request.revision);

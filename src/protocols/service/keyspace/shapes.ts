@@ -1,12 +1,12 @@
-/** The shapes of what may be asked of a keyspace. */
+/** The shapes of a keyspace's commands and questions. */
 import { boolean, list, natural, oneOf, type Shape, text, variants } from "../../../core/shape.ts";
 import type { Compare, KeyspaceCommand, KeyspaceQuestion, RequestOp } from "./vocabulary.ts";
 
-/** Of a request as a whole: no part of it is longer. */
+/** The maximum size of a request, and thus of each of its parts. */
 const MAX_BYTES = 1_048_576;
-/** As etcd has it, of each list of a transaction. */
+/** The maximum length of each list in a transaction, which is etcd's default. */
 export const MAX_TXN_OPERATIONS = 128;
-/** Of transactions in transactions. */
+/** The maximum nesting depth of transactions. */
 const MAX_TXN_DEPTH = 4;
 
 const bytes = text(2 * MAX_BYTES);
@@ -46,7 +46,7 @@ const operations = (depth: number): Shape<RequestOp[]> =>
       delete: remove,
       ...((depth > 0 ? { txn: transaction(depth - 1) } : {}) as { txn: ReturnType<typeof transaction> }),
     }),
-    MAX_BYTES, // Of more operations than etcd takes, `flawOf` says so in its words.
+    MAX_BYTES, // `flawOf` checks etcd's limit and returns etcd's error.
   );
 
 const transaction = (depth: number) => ({
@@ -55,6 +55,7 @@ const transaction = (depth: number) => ({
   failure: operations(depth),
 });
 
+/** The shape of a command. */
 export const keyspaceCommandShape: Shape<KeyspaceCommand> = variants<KeyspaceCommand>({
   put,
   delete: remove,
@@ -66,6 +67,7 @@ export const keyspaceCommandShape: Shape<KeyspaceCommand> = variants<KeyspaceCom
   expire: { lease, renewal: natural },
 });
 
+/** The shape of a question. */
 export const keyspaceQuestionShape: Shape<KeyspaceQuestion> = variants<KeyspaceQuestion>({
   range,
   lease: { lease, keys: boolean },

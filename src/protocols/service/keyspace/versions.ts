@@ -1,6 +1,6 @@
 /**
- * A keyspace as etcd has it, as plain data: each key with its versions, up to which revision they are compacted, and leases. All
- * versions are kept until they are compacted, so reads of the past and watches from there are answered.
+ * A keyspace with etcd's data model, as plain data: keys with their versions, the compacted revision, and leases. All
+ * versions are retained until they are compacted, so that clients can read at past revisions and watch from them.
  * https://etcd.io/docs/v3.5/learning/data_model/
  */
 import { bytesOf } from "../coordination-service/state.ts";
@@ -16,27 +16,33 @@ import {
 } from "../coordination-service/table.ts";
 import type { ByteText, Interval, KeyEvent, KeyValue, LeaseId } from "./vocabulary.ts";
 
+/** All versions of all keys, and the leases. */
 export interface Keyspace {
-  /** Of the last change. An empty keyspace begins at 1, as etcd's does. */
+  /** The revision of the last change. An empty keyspace starts at 1, as in etcd. */
   revision: number;
-  /** A client has compacted it: reads of revisions before this one are refused; 0: of none. */
+  /**
+   * The revision of the last compaction by a client, or 0 if there was none. Reads at earlier revisions are refused.
+   */
   compacted: number;
-  /** Changes before this revision have been dropped because the history is bounded; absent: none since it was compacted. */
+  /**
+   * Changes before this revision have been dropped to bound the history. Absent if none have been dropped since the
+   * last compaction.
+   */
   trimmed?: number;
-  /** Which keys have been deleted by dropped changes, ascending; absent: none. */
+  /** The keys deleted by changes that have been dropped, in ascending order. Absent if there are none. */
   deletions?: Deletion[];
   /** Each key's versions, oldest first. */
   keys: Table<Version[]>;
-  /** Every change that is kept, in order. */
+  /** All changes that have been retained, in order. */
   history: Changed[];
   leases: Table<Lease>;
-  /** How many grants and renewals of leases there have been. */
+  /** The total number of lease grants and renewals. */
   renewals: number;
-  /** What all of it takes as JSON, at most. */
+  /** An upper bound on the size of the keyspace as JSON. */
   bytes: number;
 }
 
-/** The key has been deleted where `version` is 0. */
+/** One version of a key. If `version` is 0, the key was deleted. */
 export interface Version {
   mod: number;
   create: number;
@@ -45,31 +51,41 @@ export interface Version {
   lease: LeaseId;
 }
 
+/** A change to a key. */
 export interface Changed {
   revision: number;
   key: ByteText;
 }
 
-/** No key from `from` to `to` has a dropped deletion after this revision. */
+/**
+ * An interval of keys with dropped deletions. No key from `from` to `to` has a dropped deletion after the given
+ * revision.
+ */
 export interface Deletion {
   from: ByteText;
   to: ByteText;
   revision: number;
 }
 
+/** A lease with its keys. */
 export interface Lease {
-  /** Seconds. */
+  /** The time to live, in seconds. */
   ttl: number;
-  /** The number of its last renewal, or of its grant: who has it expire says which one it has counted from. */
+  /**
+   * The number of the last renewal, or of the grant if there was none. An expiry names the renewal that it counted
+   * from.
+   */
   renewal: number;
-  /** Ascending. */
+  /** The keys attached to the lease, in ascending order. */
   keys: ByteText[];
 }
 
-/** As the end of an interval: there is none. */
+/** The `end` of an interval without an upper bound. */
 export const ALL_FROM: ByteText = "\0";
+/** The lease id of a key without a lease. */
 export const NO_LEASE: LeaseId = "0";
 
+/** Returns an empty keyspace. */
 export const emptyKeyspace = (): Keyspace => ({
   revision: 1,
   compacted: 0,
@@ -80,7 +96,10 @@ export const emptyKeyspace = (): Keyspace => ({
   bytes: 0,
 });
 
-/** Versions and changes are never changed in place. */
+/**
+ * Returns a copy that later commands do not change. Versions and changes are shared, because they are never modified in
+ * place.
+ */
 export function copyOfKeyspace(space: Keyspace): Keyspace {
   const { keys, history, leases } = space;
   return {
@@ -91,25 +110,26 @@ export function copyOfKeyspace(space: Keyspace): Keyspace {
   };
 }
 
-/** What a version takes beside its value and three times its key: names of fields and numbers. */
+/** The size of a version's field names and numbers, excluding its key and value. */
 const VERSION_BYTES = 200;
 const LEASE_BYTES = 100;
 
-/** The key stands in the table of keys, in the history and at its lease. */
+/** Returns a version's size. The key counts three times: in the table of keys, in the history and with its lease. */
 export const versionBytes = (key: ByteText, value: ByteText): number =>
   VERSION_BYTES + 3 * bytesOf(key) + bytesOf(value);
 
+/** Returns whether an interval contains the key. */
 export const covers = ({ key: from, end }: Interval, key: ByteText): boolean =>
   end === "" ? key === from : key >= from && (end === ALL_FROM || key < end);
 
-/** The keys of an interval with their versions, in order. */
+/** Yields the keys in an interval with their versions, in order. */
 function* within(space: Keyspace, { key, end }: Interval): Iterable<[ByteText, Version[]]> {
   if (end !== "") return yield* entriesOf(space.keys, key, end === ALL_FROM ? null : end);
   const versions = lookUp(space.keys, key);
   if (versions !== null) yield [key, versions];
 }
 
-/** What stood there as of a revision. */
+/** Returns the version at the given revision. Null if there was none. */
 function versionAt(versions: readonly Version[], revision: number): Version | null {
   for (let at = versions.length - 1; at >= 0; at--) {
     const version = versions[at] as Version;
@@ -127,7 +147,7 @@ const shown = (key: ByteText, { mod, create, version, value, lease }: Version): 
   lease,
 });
 
-/** In the order of their keys. */
+/** Returns the entries at the given revision, in key order. */
 export function entriesIn(space: Keyspace, interval: Interval, revision: number): KeyValue[] {
   const entries: KeyValue[] = [];
   for (const [key, versions] of within(space, interval)) {
@@ -137,10 +157,11 @@ export function entriesIn(space: Keyspace, interval: Interval, revision: number)
   return entries;
 }
 
+/** Returns a key's current entry. Null if there is none. */
 export const entryOf = (space: Keyspace, key: ByteText): KeyValue | null =>
   entriesIn(space, { key, end: "" }, space.revision + 1)[0] ?? null;
 
-/** @param revision of the change: the next one, where it is the first of its command. */
+/** Puts a key. @param revision the change's revision; for a command's first change, one above the current revision */
 export function putKey(space: Keyspace, revision: number, key: ByteText, value: ByteText, lease: LeaseId): KeyEvent {
   const prev = entryOf(space, key);
   const version = { mod: revision, create: prev?.create ?? revision, version: (prev?.version ?? 0) + 1, value, lease };
@@ -149,7 +170,7 @@ export function putKey(space: Keyspace, revision: number, key: ByteText, value: 
   return { type: "put", kv: shown(key, version), prev };
 }
 
-/** @returns null where nothing stands there. */
+/** Deletes a key. Returns null if the key does not exist. */
 export function deleteKey(space: Keyspace, revision: number, key: ByteText): KeyEvent | null {
   const prev = entryOf(space, key);
   if (prev === null) return null;
@@ -175,13 +196,14 @@ function attach(space: Keyspace, key: ByteText, before: LeaseId, after: LeaseId)
   if (joined !== null) joined.keys.splice(placeIn(joined.keys, key), 0, key);
 }
 
+/** Grants a lease. */
 export function enterLease(space: Keyspace, lease: LeaseId, ttl: number): void {
   space.renewals += 1;
   enter(space.leases, lease, { ttl, renewal: space.renewals, keys: [] });
   space.bytes += LEASE_BYTES;
 }
 
-/** Its keys go with it, all at one revision. */
+/** Deletes a lease and all its keys at one revision. Returns the changes to the keys. */
 export function endLease(space: Keyspace, lease: LeaseId): KeyEvent[] {
   const { keys } = lookUp(space.leases, lease) as Lease;
   const revision = space.revision + 1;
@@ -192,7 +214,10 @@ export function endLease(space: Keyspace, lease: LeaseId): KeyEvent[] {
   return events;
 }
 
-/** The changes at and behind that revision, whole revisions until they take so many bytes, and at least one. */
+/**
+ * Returns the changes from the given revision onward. Contains complete revisions, at least one, until `maxBytes` is
+ * exceeded.
+ */
 export function eventsFrom(space: Keyspace, from: number, maxBytes: number): { events: KeyEvent[]; next: number } {
   const { history } = space;
   const events: KeyEvent[] = [];
@@ -215,7 +240,7 @@ function eventAt(key: ByteText, versions: readonly Version[], revision: number):
   return { type: version.version === 0 ? "delete" : "put", kv: shown(key, version), prev };
 }
 
-/** Where changes of that revision begin. */
+/** Returns the index of the first change at or after the revision. */
 function firstOf(history: readonly Changed[], revision: number): number {
   let low = 0;
   let high = history.length;
@@ -227,7 +252,7 @@ function firstOf(history: readonly Changed[], revision: number): number {
   return low;
 }
 
-/** Forgets what reads as of that revision and later ones do not need, at a client's request. */
+/** Drops everything that is not needed for reads at the given revision or later. Runs at a client's request. */
 export function compact(space: Keyspace, revision: number): void {
   drop(space, revision);
   space.compacted = revision;
@@ -239,8 +264,9 @@ export function compact(space: Keyspace, revision: number): void {
 }
 
 /**
- * Drops changes before that revision to bound the history. A range that has not changed since an earlier revision can still be read and
- * watched from there: the last change of each key that exists is kept, and so is the revision of each dropped deletion.
+ * Drops changes before the given revision to bound the history. A range that has not changed since an earlier revision
+ * can still be read and watched from that revision, because the last change to each existing key and the revisions of
+ * dropped deletions are retained.
  */
 export function trim(space: Keyspace, revision: number): void {
   const dropped = drop(space, revision);
@@ -248,7 +274,7 @@ export function trim(space: Keyspace, revision: number): void {
   replaceDeletions(space, coarsened([...(space.deletions ?? []), ...dropped]));
 }
 
-/** @returns the dropped deletions. */
+/** Drops the changes that are not needed for reads at the given revision or later. Returns the dropped deletions. */
 function drop(space: Keyspace, revision: number): Deletion[] {
   const { history } = space;
   const end = firstOf(history, revision + 1);
@@ -260,12 +286,16 @@ function drop(space: Keyspace, revision: number): Deletion[] {
   return deletions;
 }
 
-/** @returns its last deletion, if that is dropped. */
+/**
+ * Drops the key's versions that are not needed for reads at the given revision or later. Returns the key's last
+ * deletion if it was dropped.
+ */
 function forget(space: Keyspace, key: ByteText, revision: number): Deletion | null {
   const versions = lookUp(space.keys, key) as Version[];
   const newest = versions.findLastIndex(({ mod }) => mod <= revision);
   const last = versions[newest];
-  // A deletion at this very revision is told to who watches from there: the next compaction takes it.
+  // Watches that start at this revision must receive a deletion made at it, so only the next compaction drops that
+  // deletion.
   const first = last?.version === 0 && last.mod < revision ? newest + 1 : newest;
   for (const { value } of versions.slice(0, first)) space.bytes -= versionBytes(key, value);
   if (first === versions.length) strike(space.keys, key);
@@ -273,9 +303,15 @@ function forget(space: Keyspace, key: ByteText, revision: number): Deletion | nu
   return last !== undefined && first > newest ? { from: key, to: key, revision: last.mod } : null;
 }
 
-/** If there are more intervals of deletions, the nearest ones (by their common prefix) are joined until half as many remain. */
+/**
+ * The maximum number of deletion intervals. If there are more, the nearest ones (those with the longest common
+ * prefixes) are merged until half this number remains.
+ */
 const MAX_DELETIONS = 1_000;
-/** In addition to its keys, as JSON. An interval takes less room than the dropped deletions in it. */
+/**
+ * The size of an interval as JSON, excluding its keys. An interval is smaller than the dropped deletions that it
+ * covers.
+ */
 const DELETION_BYTES = 60;
 
 const bytesOfDeletions = (deletions: readonly Deletion[]): number =>
@@ -287,7 +323,10 @@ function replaceDeletions(space: Keyspace, deletions: Deletion[]): void {
   else delete space.deletions;
 }
 
-/** Ascending, disjoint and bounded in number. An interval may cover keys that were never deleted, but misses none that was. */
+/**
+ * Returns ascending, disjoint intervals that are limited in number. They cover all deleted keys, and may also cover
+ * keys that were never deleted.
+ */
 function coarsened(deletions: Deletion[]): Deletion[] {
   const ascending = deletions.sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0));
   const apart = joined(ascending, (before, next) => next.from <= before.to);
@@ -321,12 +360,12 @@ function commonLength(a: ByteText, b: ByteText): number {
   return length;
 }
 
-/** Whether nothing in the interval has changed from that revision up to the trimmed one, at most as far as is known. */
+/** Returns whether the interval is known not to have changed from the given revision up to the trimmed one. */
 export function isUnchanged(space: Keyspace, interval: Interval, revision: number): boolean {
   const { trimmed = 0, deletions = [] } = space;
   const wasDeleted = (deletion: Deletion): boolean => deletion.revision >= revision && overlaps(interval, deletion);
   if (deletions.some(wasDeleted)) return false;
-  // Of the changes up to where the history is trimmed, a key has at most the last one, as its first version.
+  // Up to the trimmed revision, only a key's last change is retained, as its first version.
   for (const [, [first]] of within(space, interval))
     if (first !== undefined && first.mod >= revision && first.mod <= trimmed) return false;
   return true;

@@ -1,25 +1,31 @@
 /**
- * The commands, questions and answers of a keyspace, as etcd defines them. Facts of etcd's API v3, 3.4 and 3.5:
+ * A keyspace's commands, questions and answers, as in the etcd v3 API (versions 3.4 and 3.5):
  * https://etcd.io/docs/v3.5/learning/api/
  */
 
-/** Bytes, each as one character from U+0000 to U+00FF: so texts compare as the bytes do. */
+/**
+ * Bytes, each represented by one character from U+0000 to U+00FF, so that strings sort in the same order as the bytes.
+ */
 export type ByteText = string;
 
-/** A signed number of 64 bits, in decimal. "0": none. */
+/** A lease id, which is a signed 64-bit integer in decimal. "0" means no lease. */
 export type LeaseId = string;
 
+/** A key with its value, version and revisions. */
 export interface KeyValue {
   key: ByteText;
   create: number;
   mod: number;
-  /** How often it was put since it was created. */
+  /** The number of times that the key has been put, including its creation. */
   version: number;
   value: ByteText;
   lease: LeaseId;
 }
 
-/** Which keys: one where `end` is empty, all from `key` on where it is one zero byte, otherwise those from `key` on and before `end`. */
+/**
+ * A set of keys. It contains only `key` if `end` is empty, all keys from `key` onward if `end` is a single zero byte,
+ * and otherwise the keys from `key` up to but not including `end`.
+ */
 export interface Interval {
   key: ByteText;
   end: ByteText;
@@ -28,23 +34,25 @@ export interface Interval {
 export type SortOrder = "none" | "ascend" | "descend";
 export type SortTarget = "key" | "version" | "create" | "mod" | "value";
 
+/** Reads a range of keys. */
 export interface RangeRequest extends Interval {
   type: "range";
-  /** 0: all. */
+  /** The maximum number of entries. 0 means all. */
   limit: number;
-  /** As of which it is read; 0: as of now. */
+  /** The revision to read. 0 means the current one. */
   revision: number;
   order: SortOrder;
   target: SortTarget;
   keysOnly: boolean;
   countOnly: boolean;
-  /** 0: no bound. */
+  /** Bounds on the modification and creation revisions. 0 means no bound. */
   minMod: number;
   maxMod: number;
   minCreate: number;
   maxCreate: number;
 }
 
+/** Writes a key. */
 export interface PutRequest {
   type: "put";
   key: ByteText;
@@ -55,11 +63,13 @@ export interface PutRequest {
   ignoreLease: boolean;
 }
 
+/** Deletes a range of keys. */
 export interface DeleteRequest extends Interval {
   type: "delete";
   prev: boolean;
 }
 
+/** Runs one of two branches, depending on the comparisons. */
 export interface TxnRequest {
   type: "txn";
   compare: Compare[];
@@ -67,15 +77,17 @@ export interface TxnRequest {
   failure: RequestOp[];
 }
 
+/** An operation in a transaction. */
 export type RequestOp = RangeRequest | PutRequest | DeleteRequest | TxnRequest;
 
+/** The relation that a comparison requires. */
 export type CompareResult = "equal" | "greater" | "less" | "notEqual";
 
 interface Comparing extends Interval {
   result: CompareResult;
 }
 
-/** Of an interval, each key in it is compared. */
+/** A comparison that applies to every key in the interval. */
 export type Compare =
   | (Comparing & { type: "version"; number: number })
   | (Comparing & { type: "create"; number: number })
@@ -83,27 +95,32 @@ export type Compare =
   | (Comparing & { type: "value"; value: ByteText })
   | (Comparing & { type: "lease"; lease: LeaseId });
 
-/** What changes a keyspace, and goes through the log. */
+/** A command. Commands change a keyspace and go through the log. */
 export type KeyspaceCommand =
   | PutRequest
   | DeleteRequest
   | TxnRequest
   | { type: "compact"; revision: number }
-  /** Seconds. */
+  /** `ttl` is in seconds. */
   | { type: "grant"; lease: LeaseId; ttl: number }
   | { type: "renew"; lease: LeaseId }
   | { type: "revoke"; lease: LeaseId }
-  /** It is revoked if that was its last renewal. */
+  /** Revokes the lease if it has not been renewed since the given renewal. */
   | { type: "expire"; lease: LeaseId; renewal: number };
 
+/** A question that does not change the keyspace. */
 export type KeyspaceQuestion =
   | RangeRequest
   | { type: "lease"; lease: LeaseId; keys: boolean }
   | { type: "leases" }
   | { type: "size" }
-  /** What changed from that revision on, in order, of all keys: so many bytes of it and whole revisions. Refused unless that is all that changed in the interval. */
+  /**
+   * Returns the changes to the interval's keys from a revision onward, in order. Contains only complete revisions, up
+   * to about `maxBytes`. Refused unless all changes in the interval since that revision have been retained.
+   */
   | ({ type: "events"; from: number; maxBytes: number } & Interval);
 
+/** The entries of a range. */
 export interface RangeResponse {
   type: "range";
   revision: number;
@@ -112,12 +129,14 @@ export interface RangeResponse {
   count: number;
 }
 
+/** The response to a put. */
 export interface PutResponse {
   type: "put";
   revision: number;
   prev: KeyValue | null;
 }
 
+/** The response to a deletion. */
 export interface DeleteResponse {
   type: "delete";
   revision: number;
@@ -125,6 +144,7 @@ export interface DeleteResponse {
   prev: KeyValue[];
 }
 
+/** The response to a transaction: the branch that was taken, and its responses. */
 export interface TxnResponse {
   type: "txn";
   revision: number;
@@ -132,50 +152,55 @@ export interface TxnResponse {
   responses: ResponseOp[];
 }
 
+/** The response to an operation in a transaction. */
 export type ResponseOp = RangeResponse | PutResponse | DeleteResponse | TxnResponse;
 
+/** The response to a command or question. */
 export type KeyspaceResponse =
   | ResponseOp
   | { type: "done"; revision: number }
-  /** `ttl`: what it was granted, in seconds, which may be more than was asked for. */
+  /** `ttl` is the time to live that was granted, in seconds. It may be longer than requested. */
   | { type: "lease"; revision: number; ttl: number; keys: ByteText[] }
   | { type: "leases"; revision: number; leases: GrantedLease[] }
   | { type: "size"; revision: number; bytes: number }
-  /** `next`: the revision from which on there is more, or will be. */
+  /** `next` is the revision to continue from. */
   | { type: "events"; revision: number; events: KeyEvent[]; next: number }
   | Refused;
 
+/** A lease without its keys. */
 export interface GrantedLease {
   lease: LeaseId;
   ttl: number;
-  /** The number of its last renewal, or of its grant: none has it again, of whatever lease. */
+  /** The number of the last renewal, or of the grant if there was none. Unique across all leases. */
   renewal: number;
 }
 
+/** A request that had no effect. */
 export interface Refused {
   type: "refused";
   code: KeyspaceErrorCode;
   revision: number;
-  /** Of `compacted`: up to where. */
+  /** The compacted revision if the code is `compacted`. */
   compacted: number;
 }
 
-/** A change of a key: a deleted one has an empty value, and version 0. */
+/** A change to a key. A deleted key has an empty value and version 0. */
 export interface KeyEvent {
   type: "put" | "delete";
   kv: KeyValue;
   prev: KeyValue | null;
 }
 
-/** What a command has changed, told where it is applied. */
+/** The changes that a command made, reported when it is applied. */
 export interface KeyspaceChange {
   revision: number;
   events: KeyEvent[];
-  /** Granted or renewed. */
+  /** The lease that was granted or renewed. */
   renewed: GrantedLease | null;
   ended: LeaseId | null;
 }
 
+/** All refusal codes. */
 export const keyspaceErrorCodes = [
   "emptyKey",
   "keyNotFound",
@@ -191,4 +216,5 @@ export const keyspaceErrorCodes = [
   "leaseExists",
   "ttlTooLarge",
 ] as const;
+/** A refusal code. */
 export type KeyspaceErrorCode = (typeof keyspaceErrorCodes)[number];

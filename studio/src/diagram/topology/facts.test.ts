@@ -8,14 +8,14 @@ import { hullPath } from "./ways.ts";
 
 const laboratory = new TestedLaboratory();
 
-/** What a scenario's topology shows at a step: by itself, the last. */
+/** Returns the topology of a scenario at a step; by default, at the last one. */
 async function shown(scenario: string, at?: number) {
   const run = await laboratory.run({ scenario });
   const look = await laboratory.look(at ?? run.steps.length - 1);
   return { ...look, run, facts: factsOf(look.arrangement, look.inFlight) };
 }
 
-/** All that is said at any step. */
+/** Returns the facts of all steps. */
 async function said(scenario: string): Promise<Set<string>> {
   const run = await laboratory.run({ scenario });
   const all = new Set<string>();
@@ -27,8 +27,8 @@ async function said(scenario: string): Promise<Set<string>> {
   return all;
 }
 
-describe("what a topology shows of a run", () => {
-  test("Maekawa: three voting sets, and three that wait for each other", async () => {
+describe("the facts of a topology", () => {
+  test("shows three voting sets and a circular wait for Maekawa", async () => {
     const { arrangement, facts } = await shown("maekawa-deadlock");
     expect(arrangement.nodes.map(({ position }) => position.votingSet)).toEqual([
       [1, 2],
@@ -39,28 +39,28 @@ describe("what a topology shows of a run", () => {
     expect(facts[0]).toBe("1, 2 and 3 wait for each other");
   });
 
-  test("a token ring: the token is at a node or on its way, never both", async () => {
+  test("shows the token of a ring at a node or in transit, never both", async () => {
     const run = await laboratory.run({ scenario: "token-ring-two-want-in" });
     for (let step = 0; step < run.steps.length; step++) {
       const { arrangement, inFlight } = await laboratory.look(step);
       const holders = arrangement.nodes.filter(({ position }) => position.holds === "token");
       const carriers = inFlight.filter(({ isCarrier }) => isCarrier);
-      // Nodes that have not started yet are not known.
+      // Nodes that have not started yet are unknown.
       if (arrangement.nodes.every(({ role }) => role !== "")) expect(holders.length + carriers.length).toBe(1);
     }
   });
 
   test.each([
-    ["raymond-far-apart", /^5 waits for 2$/, /^privilege on its way: 0 → 2$/],
-    ["central-server-one-waits", /^4 waits for 3, which 1 has let in$/, /^4 waits/],
+    ["raymond-far-apart", /^5 waits for 2$/, /^privilege in transit: 0 → 2$/],
+    ["central-server-one-waits", /^4 waits for 3, which 1 has admitted$/, /^4 waits/],
     ["suzuki-kasami-two-wait", /has the privilege$/, /waits for/],
     ["ricart-agrawala-equal-times", /^4 waits for 0$/, /^3 waits for 2$/],
     ["paxos-duel", /have promised to \d: a majority$/, /have promised to/],
     ["two-phase-commit-blocked", /^1 waits for 0$/, /^3 waits for 0$/],
     ["super-peer-dht-regions", /^0 serves 1$/, /^4 serves 5$/],
-    ["super-peer-tokens-circle", /have a token each$/, /serves/],
-    ["elected-server-server-crashes", /waits for|let in/, /./],
-    ["epoch-token-ring-lost-with-its-holder", /has the token$/, /token on its way/],
+    ["super-peer-tokens-circle", /each have a token$/, /serves/],
+    ["elected-server-server-crashes", /waits for|admitted/, /./],
+    ["epoch-token-ring-lost-with-its-holder", /has the token$/, /token in transit/],
     ["maekawa-sanders-three-at-once", /waits for .*, which has the vote of/, /./],
   ])("%s", async (scenario, ...facts) => {
     const all = [...(await said(scenario))];
@@ -68,7 +68,7 @@ describe("what a topology shows of a run", () => {
   });
 });
 
-test("the outline of a set goes round all of it, with room", () => {
+test("draws the outline of a set around all its nodes, with a margin", () => {
   expect(hullPath([], 10)).toBe("");
   expect(hullPath([{ x: 50, y: 50 }], 10)).toBe("M40 50A10 10 0 1 1 60 50A10 10 0 1 1 40 50Z");
   expect(
@@ -80,7 +80,7 @@ test("the outline of a set goes round all of it, with room", () => {
       10,
     ),
   ).toBe("M0 -10L100 -10A10 10 0 0 1 100 10L0 10A10 10 0 0 1 0 -10Z");
-  // What is within the others makes no corner.
+  // A point inside the hull is not a corner.
   const square = [
     { x: 0, y: 0 },
     { x: 100, y: 0 },
@@ -90,13 +90,13 @@ test("the outline of a set goes round all of it, with room", () => {
   expect(hullPath([...square, { x: 50, y: 50 }], 10)).toBe(hullPath(square, 10));
 });
 
-test("words at lines do not run over each other, nor over nodes", () => {
+test("keeps labels at lines from overlapping each other and nodes", () => {
   const word = (text: string, x: number, y: number) => ({ text, at: { x, y } });
   const words = [word("request", 100, 50), word("request", 110, 52), word("reply", 200, 50), word("reply", 300, 100)];
   expect(standing(words, [{ x: 300, y: 100 }], 15, 400)).toEqual([words[0], words[2]]);
 });
 
-test("words at the edge of a topology are moved inwards, so that none is cut", () => {
+test("moves labels at the edge of a topology inward, so that none is cut off", () => {
   const [left, right] = ["voteGranted", "requestVote 12"];
   const words = [
     { text: left, at: { x: 12, y: 50 } },

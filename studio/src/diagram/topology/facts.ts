@@ -1,18 +1,18 @@
-/** What the drawing of a topology shows, in words: for those who do not see it, and beside it. */
+/** Describes a topology drawing as text, for its text alternative and for the text next to it. */
 import type { Arrangement } from "../../../../src/protocols/index.ts";
 
-/** A message on its way. */
+/** A message in transit. */
 export interface Flight {
   readonly id: string;
   readonly from: number;
   readonly to: number;
-  /** With the parts around it, by which its ink goes. */
+  /** The full name, including the enclosing parts. It determines the ink. */
   readonly name: string;
   readonly short: string;
   readonly text: string;
-  /** Whether it carries what a node can hold. */
+  /** Whether it carries something that a node can hold. */
   readonly isCarrier: boolean;
-  /** It has arrived: what is left of it fades away. */
+  /** Whether the message has arrived and its line is fading. */
   readonly isOver?: true;
 }
 
@@ -21,7 +21,7 @@ export function factsOf(arrangement: Arrangement, flights: readonly Flight[]): s
     ...holdersIn(arrangement),
     ...flights
       .filter(({ isCarrier, isOver }) => isCarrier && isOver !== true)
-      .map(({ name, from, to }) => `${name.split(".").at(-1)} on its way: ${from} → ${to}`),
+      .map(({ name, from, to }) => `${name.split(".").at(-1)} in transit: ${from} → ${to}`),
     ...waitingIn(arrangement),
     ...promisesIn(arrangement),
     ...servedIn(arrangement),
@@ -34,7 +34,7 @@ function holdersIn({ nodes }: Arrangement): string[] {
     if (position.holds !== undefined && condition !== "down")
       holders.set(position.holds, [...(holders.get(position.holds) ?? []), node]);
   return [...holders].map(([what, by]) =>
-    by.length === 1 ? `node ${by[0]} has the ${what}` : `${list(by)} have a ${what} each`,
+    by.length === 1 ? `node ${by[0]} has the ${what}` : `${list(by)} each have a ${what}`,
   );
 }
 
@@ -53,11 +53,11 @@ export function waitText({ topology }: Arrangement, { from, to, through }: Wait)
       ? ""
       : topology === "quorums"
         ? `, which has the vote of ${through}`
-        : `, which ${through} has let in`;
+        : `, which ${through} has admitted`;
   return `${from} waits for ${to}${why}`;
 }
 
-/** Where promises are what makes a quorum. */
+/** Describes the promises made by a quorum. */
 function promisesIn({ topology, nodes }: Arrangement): string[] {
   if (topology !== "quorums") return [];
   return promisesOf(nodes).map(([to, by]) => {
@@ -66,7 +66,9 @@ function promisesIn({ topology, nodes }: Arrangement): string[] {
   });
 }
 
-/** The nodes that made them, of those that have no voting sets. */
+/**
+ * Returns promises by recipient, each with the nodes that made them. Nodes that have voting sets do not make promises.
+ */
 export function promisesOf(nodes: Arrangement["nodes"]): (readonly [number, readonly number[]])[] {
   const promised = new Map<number, number[]>();
   for (const { node, position } of nodes) {
@@ -92,13 +94,12 @@ const list = (ids: readonly number[]): string =>
 export interface Wait {
   readonly from: number;
   readonly to: number;
-  /** Who gave it away: the voter whose vote the other has; null where that is the other itself. */
+  /** The voter whose vote is held by the other node. Null if the node waits for the other node itself. */
   readonly through: number | null;
-  /** Part of a circle of nodes that wait for each other: a deadlock. */
+  /** Whether the wait is part of a cycle, which is a deadlock. */
   readonly isCircular: boolean;
 }
 
-/** Which nodes wait for others, and for each other: the wait-for graph of a topology. */
 export function waitsIn({ nodes }: Arrangement): readonly Wait[] {
   const isUp = new Set(nodes.flatMap(({ node, condition }) => (condition === "down" ? [] : [node])));
   const waits = new Map<string, Omit<Wait, "isCircular">>();
@@ -116,7 +117,7 @@ export function waitsIn({ nodes }: Arrangement): readonly Wait[] {
   const nextOf = (of: number) => found.filter(({ from }) => from === of).map(({ to }) => to);
   const isReachable = (from: number, goal: number): boolean => {
     const seen = new Set([from]);
-    for (const each of seen) for (const next of nextOf(each)) seen.add(next); // A set is walked with what is added.
+    for (const each of seen) for (const next of nextOf(each)) seen.add(next); // The iteration includes added elements.
     return seen.has(goal);
   };
   return found.map((wait) => ({ ...wait, isCircular: isReachable(wait.to, wait.from) }));

@@ -1,4 +1,4 @@
-/** Which of the words at the lines of a topology stand: those that run over nothing. */
+/** Selects which line labels in a topology to show, so that they do not overlap anything. */
 import { textWidth } from "../../../../src/trace/picture/boxes.ts";
 import type { Place } from "./places.ts";
 
@@ -9,16 +9,19 @@ export interface Word {
 
 const [EDGE_PX, FONT_PX] = [2, 11];
 
-/** The nearest middle of words with which none of them is cut; of what is wider than the picture the beginning is seen. */
+/**
+ * Returns the nearest center position at which the text is not cut off. If the text is wider than the picture, its
+ * beginning remains visible.
+ */
 export const inside = (middle: number, half: number, room: number): number =>
   Math.max(half + EDGE_PX, Math.min(middle, room - half - EDGE_PX));
 
 const [LETTER_PX, LINE_PX] = [6, 13];
 
 /**
- * In their order: what comes first stands. Words that would reach over an edge are moved inwards.
- * @param nodes whose circles stay free, all of this radius
- * @param room how wide the picture is
+ * Selects labels in the given order, so that earlier ones have priority. Text that would cross an edge is moved inward.
+ * @param nodes the centers of circles to keep free, all with this radius
+ * @param room the width of the picture
  */
 export function standing<T extends Word>(
   words: readonly T[],

@@ -23,7 +23,7 @@ export function arrangement(topology: Topology, positions: readonly Position[]):
 const many = (count: number, position: (node: number) => Position = () => ({})) =>
   Array.from({ length: count }, (_, node) => position(node));
 
-/** A full binary tree whose privilege is at the node given. */
+/** Returns a full binary tree with the privilege at the root. */
 const tree = (count: number) => many(count, (node) => ({ towards: node === 0 ? 0 : (node - 1) >> 1 }));
 
 const cases: readonly (readonly [string, Arrangement])[] = [
@@ -58,7 +58,7 @@ describe.each(cases)("%s", (_name, shown) => {
   const { places, radius } = placed(shown, SIZE);
   const all = [...places.values()];
 
-  test("every node has a place on the sheet", () => {
+  test("gives every node a place on the sheet", () => {
     expect(places.size).toBe(shown.nodes.length);
     for (const { x, y } of all) {
       expect(x).toBeGreaterThanOrEqual(radius);
@@ -68,13 +68,13 @@ describe.each(cases)("%s", (_name, shown) => {
     }
   });
 
-  test("no node covers another", () => {
+  test("lets no node cover another", () => {
     for (const [index, a] of all.entries())
       for (const b of all.slice(index + 1)) expect(Math.hypot(a.x - b.x, a.y - b.y)).toBeGreaterThan(1.9 * radius);
   });
 });
 
-test("a ring goes round clockwise from the top, in the order of its nodes", () => {
+test("places a ring clockwise from the top, in the order of its nodes", () => {
   const { places } = placed(arrangement("ring", many(4)), SIZE);
   const [top, right, bottom, left] = [0, 1, 2, 3].map((node) => places.get(node) ?? { x: 0, y: 0 });
   expect(top?.y).toBeLessThan(right?.y ?? 0);
@@ -82,9 +82,9 @@ test("a ring goes round clockwise from the top, in the order of its nodes", () =
   expect(bottom?.y).toBeGreaterThan(right?.y ?? 0);
 });
 
-test("a tree stays where it is while the privilege goes through it", () => {
+test("keeps a tree in place while the privilege moves through it", () => {
   const atRoot = placed(arrangement("tree", tree(7)), SIZE).places;
-  // At node 5: all on the way to it point the other way round.
+  // With the privilege at node 5, all nodes on the way to it point in the opposite direction.
   const moved = tree(7).map(
     (position, node) => ({ 0: { towards: 2 }, 2: { towards: 5 }, 5: { towards: 5 } })[node] ?? position,
   );
@@ -92,12 +92,12 @@ test("a tree stays where it is while the privilege goes through it", () => {
   expect(linksOf(arrangement("tree", moved).nodes)).toHaveLength(6);
 });
 
-test("in the middle of a star is the node that most name; before any does, the first", () => {
+test("puts the most referenced node into the middle of a star, or the first one without references", () => {
   expect(centreOf(arrangement("star", [{ towards: 1 }, { towards: 1 }, { towards: 2 }]).nodes)).toBe(1);
   expect(centreOf(arrangement("star", many(3)).nodes)).toBe(0);
 });
 
-test("a plane's nodes stand where they are; without places all stand in a circle", () => {
+test("places nodes of a plane at their coordinates, or all in a circle without coordinates", () => {
   const at = [
     [0.1, 0.2],
     [0.9, 0.8],
@@ -115,14 +115,14 @@ test("a plane's nodes stand where they are; without places all stand in a circle
   expect(placed(arrangement("plane", many(3)), SIZE).ground?.kind).toBe("ellipse");
 });
 
-test("shares of a circle are moved apart, also over its beginning", () => {
+test("moves shares of a circle apart, also across its beginning", () => {
   const moved = apart([0, 0.01, 0.99], 0.1);
   const [a = 0, b = 0, c = 0] = moved;
   expect(b - a).toBeGreaterThan(0.095);
   expect(1 + a - c).toBeGreaterThan(0.095);
 });
 
-test("ways end before the nodes; on the plane they leave by one edge and come back by the other", () => {
+test("ends lines before the nodes; on a torus they leave at one edge and return at the opposite one", () => {
   const ring = placed(arrangement("ring", many(5)), SIZE);
   expect(wayAlongRing(ring, 0, 1)?.path).toMatch(/^M.*A.* 0 0 1 /);
   expect(wayAlongRing(ring, 1, 0)?.path).toMatch(/^M.*A.* 0 1 1 /);

@@ -1,4 +1,7 @@
-/** Where each node of a topology is drawn, in pixels: on an ellipse, around one in the middle, as a tree, or at its own place. */
+/**
+ * Computes the position of each node of a topology in pixels: on an ellipse, around a center, in a tree, or at the
+ * node's own coordinates.
+ */
 import type { ArrangedNode, Arrangement } from "../../../../src/protocols/index.ts";
 
 export interface Place {
@@ -8,9 +11,9 @@ export interface Place {
 
 export interface Placing {
   readonly places: ReadonlyMap<number, Place>;
-  /** Of a node's circle. */
+  /** The radius of a node's circle. */
   readonly radius: number;
-  /** What lies below the nodes; null: nothing. */
+  /** The shape drawn below the nodes. Null if there is none. */
   readonly ground: Ground | null;
 }
 
@@ -20,24 +23,23 @@ export type Ground =
 
 type Ellipse = Extract<Ground, { kind: "ellipse" }>;
 
-/** Room for the circle of a node and what stands at it. */
+/** The space reserved for a node's circle and caption. */
 const EDGE_PX = 33;
-/** An ellipse, and the plane, are at most so many times wider than high. */
+/** The maximum ratio of width to height for an ellipse or a plane. */
 const MOST_STRETCH = 2.3;
 const [LEAST_RADIUS, MOST_RADIUS] = [6, 15];
-/** On a plane nodes stand where they are, and may stand close. */
+/** The maximum radius of a node on a plane. Nodes there are at their own coordinates and may be close together. */
 const MOST_ON_PLANE = 11;
-/** Of a node's radius: how far the middles of two nodes on the circle of identifiers are apart at least. */
+/** The minimum distance between the centers of two nodes on the identifier circle, as a multiple of the radius. */
 const APART = 2.3;
 
 export interface Sheet {
   readonly width: number;
   readonly height: number;
-  /** Room at the left and at the right, for words. */
+  /** The space to reserve on the left and right for text. */
   readonly beside?: number;
-  /** More of it on all sides. */
+  /** Additional space to reserve on all sides. */
   readonly around?: number;
-  /** The greatest radius of a node. */
   readonly largest?: number;
 }
 
@@ -71,7 +73,10 @@ export function placed({ topology, nodes }: Arrangement, sheet: Sheet): Placing 
   }
 }
 
-/** At a share of the way round, clockwise from the top: equal shares are equally long, also on a flat ellipse. */
+/**
+ * Returns the point at a fraction of the perimeter, going clockwise from the top. Equal fractions correspond to equal
+ * lengths, even on a flat ellipse.
+ */
 export function on(ellipse: Ellipse, share: number, scale = 1): Place {
   const { middle, rx, ry } = ellipse;
   const angle = angleAt(share, rx / ry);
@@ -81,7 +86,10 @@ export function on(ellipse: Ellipse, share: number, scale = 1): Place {
 const PIECES = 360;
 const lengths = new Map<string, readonly number[]>();
 
-/** By going round in small pieces. @param stretch how many times wider than high the ellipse is */
+/**
+ * Returns the angle at a fraction of the perimeter, computed numerically.
+ * @param stretch the ratio of the ellipse's width to its height
+ */
 export function angleAt(share: number, stretch: number): number {
   const along = lengthsOf(stretch);
   const goal = (share - Math.floor(share)) * (along[PIECES] ?? 1);
@@ -112,12 +120,12 @@ function lengthsOf(stretch: number): readonly number[] {
   return made;
 }
 
-/** Ramanujan's approximation. */
+/** Returns the perimeter, using Ramanujan's approximation. */
 function roundOf({ rx, ry }: Ellipse): number {
   return Math.PI * (3 * (rx + ry) - Math.sqrt((3 * rx + ry) * (rx + 3 * ry)));
 }
 
-/** Who stands in the middle of a star: the node that most name, or the first. */
+/** Returns the node at the center of a star: the one that is referenced most often, or the first one. */
 export function centreOf(nodes: readonly ArrangedNode[]): number | null {
   const votes = new Map<number, number>();
   for (const { position } of nodes)
@@ -133,7 +141,7 @@ interface Box {
   readonly ry: number;
 }
 
-/** The links between neighbours, each once. */
+/** Returns the links between neighbors, each of them once. */
 export function linksOf(nodes: readonly ArrangedNode[]): readonly (readonly [number, number])[] {
   const links = new Map<string, readonly [number, number]>();
   for (const { node, position } of nodes) {
@@ -145,7 +153,10 @@ export function linksOf(nodes: readonly ArrangedNode[]): readonly (readonly [num
   return [...links.values()];
 }
 
-/** The lowest node is at the top, wherever the privilege is, so that nothing moves with it; null: no tree is known. */
+/**
+ * Returns the positions in a tree, or null if no tree is known. The lowest node is at the top, so that nothing moves
+ * when the privilege does.
+ */
 function treePlaces(nodes: readonly ArrangedNode[], { middle, rx, ry }: Box): Map<number, Place> | null {
   const links = linksOf(nodes);
   const [root] = nodes.map(({ node }) => node).toSorted((a, b) => a - b);
@@ -165,7 +176,7 @@ function treePlaces(nodes: readonly ArrangedNode[], { middle, rx, ry }: Box): Ma
     if (next.length > 0) levels.push(next);
   }
   if (seen.size < nodes.length) return null;
-  /** Leaves stand side by side, and each other node above the middle of its own. */
+  /** Positions along a level: leaves are side by side, and every other node is above the middle of its children. */
   const along = new Map<number, number>();
   let leaves = 0;
   const settle = (node: number): number => {
@@ -178,7 +189,7 @@ function treePlaces(nodes: readonly ArrangedNode[], { middle, rx, ry }: Box): Ma
   settle(root);
   const places = new Map<number, Place>();
   const share = (at: number, of: number): number => (of <= 1 ? 0 : (at / (of - 1)) * 2 - 1);
-  // A tree that is deeper than it is broad goes from left to right.
+  // Lay out a tree from left to right if it is deeper than it is wide.
   const isDeep = levels.length > 4 || (levels.length > 2 && leaves === 1);
   for (const [depth, level] of levels.entries())
     for (const node of level) {
@@ -191,7 +202,10 @@ function treePlaces(nodes: readonly ArrangedNode[], { middle, rx, ry }: Box): Ma
   return places;
 }
 
-/** By identifiers, those that would cover each other moved apart a little; null: they are not known. */
+/**
+ * Returns the positions by identifier, or null if the identifiers are unknown. Nodes that would overlap are moved
+ * slightly apart.
+ */
 function onCircle(nodes: readonly ArrangedNode[], ellipse: Ellipse, radius: number): Map<number, Place> | null {
   const known = nodes.flatMap(({ node, position: { at } }) => (at?.[0] === undefined ? [] : [{ node, share: at[0] }]));
   if (known.length < nodes.length) return null;
@@ -205,7 +219,7 @@ function onCircle(nodes: readonly ArrangedNode[], ellipse: Ellipse, radius: numb
 
 const ROUNDS = 60;
 
-/** Ascending shares of a circle, moved until neighbours are that far apart. */
+/** Moves fractions of a circle, given in ascending order, until neighbors are at least `least` apart. */
 export function apart(shares: readonly number[], least: number): number[] {
   const moved = [...shares];
   if (moved.length < 2) return moved;
@@ -224,7 +238,7 @@ export function apart(shares: readonly number[], least: number): number[] {
 function onPlane(nodes: readonly ArrangedNode[], { middle, rx, ry }: Box, radius: number): Placing | null {
   const known = nodes.flatMap(({ node, position: { at } }) => (at?.length === 2 ? [[node, at] as const] : []));
   if (known.length < nodes.length) return null;
-  // What is on a line goes through the middle: where a plane whose edges meet begins means nothing.
+  // Center nodes that lie on a line, because the origin of a torus has no meaning.
   const isFlat = new Set(known.map(([, at]) => at[1])).size === 1;
   const box = { kind: "box", x: middle.x - rx, y: middle.y - ry, width: 2 * rx, height: 2 * ry } as const;
   const places = known.map(

@@ -1,18 +1,20 @@
-/** How a line goes from one node to another: along the ring, or bent a little, so that what comes back goes beside it. */
+/** Computes paths between nodes: along the ring, or slightly bent so that each direction has its own line. */
 import { angleAt, on, type Place, type Placing } from "./places.ts";
 
 export interface Way {
-  /** SVG path words. */
+  /** SVG path data. */
   readonly path: string;
-  /** In the middle of it. */
   readonly middle: Place;
 }
 
 const [BEND, MOST_BEND] = [0.12, 22];
-/** Between the circles of nodes on a ring and what goes along within it. */
+/** How far inside a ring of nodes its lines are drawn. */
 const WITHIN_PX = 6;
 
-/** From the edge of one node to that of the other; null where one of them has no place, or both are the same. */
+/**
+ * Returns the path from the edge of one node to the edge of another. Null if either node has no position or if both are
+ * the same node.
+ */
 export function wayBetween({ places, radius }: Placing, from: number, to: number, bend = 1, gap = 2): Way | null {
   const [a, b] = [places.get(from), places.get(to)];
   if (a === undefined || b === undefined || from === to) return null;
@@ -29,7 +31,7 @@ export function wayBetween({ places, radius }: Placing, from: number, to: number
   };
 }
 
-/** Clockwise within the ring, past those between them. */
+/** Returns the clockwise path inside the ring, which passes the nodes in between. */
 export function wayAlongRing({ ground, places, radius }: Placing, from: number, to: number): Way | null {
   const order = [...places.keys()];
   const [a, b] = [order.indexOf(from), order.indexOf(to)];
@@ -49,7 +51,7 @@ export function wayAlongRing({ ground, places, radius }: Placing, from: number, 
   };
 }
 
-/** The shortest line between two points of a plane whose edges meet, as one or two pieces. */
+/** Returns the shortest line between two points on a torus, in one or two pieces. */
 export function waysOnTorus({ ground, places }: Placing, from: number, to: number): readonly string[] {
   const [a, b] = [places.get(from), places.get(to)];
   if (a === undefined || b === undefined || ground?.kind !== "box") return [];
@@ -71,8 +73,9 @@ const fixed = (value: number): number => Number(value.toFixed(1));
 const words = ({ x, y }: Place): string => `${fixed(x)} ${fixed(y)}`;
 
 /**
- * The outline around some nodes, such as a voting set: their convex hull with round corners, as SVG path words.
- * @param room between the middles of the nodes and the outline
+ * Returns the outline around a set of nodes, such as a voting set: their convex hull with rounded corners, as SVG path
+ * data.
+ * @param room the distance between the nodes' centers and the outline
  */
 export function hullPath(points: readonly Place[], room: number): string {
   const corners = convex(points);
@@ -83,7 +86,7 @@ export function hullPath(points: readonly Place[], room: number): string {
   const sides = corners.map((from, place) => {
     const to = corners[(place + 1) % corners.length] as Place;
     const length = Math.hypot(to.x - from.x, to.y - from.y);
-    // Outwards, as the corners go round clockwise on the screen.
+    // Move outward. This assumes that the corners are in clockwise order on the screen.
     const [dx, dy] = [((to.y - from.y) / length) * room, (-(to.x - from.x) / length) * room];
     return { from: at(from.x + dx, from.y + dy), to: at(to.x + dx, to.y + dy) };
   });
@@ -97,7 +100,10 @@ export function hullPath(points: readonly Place[], room: number): string {
 
 const at = (x: number, y: number): string => `${Number(x.toFixed(1))} ${Number(y.toFixed(1))}`;
 
-/** Andrew's monotone chain; clockwise on a screen, where y goes down. */
+/**
+ * Returns the convex hull, computed with Andrew's monotone chain algorithm. The points are clockwise on a screen, where
+ * y points down.
+ */
 function convex(points: readonly Place[]): Place[] {
   const sorted = points
     .toSorted((a, b) => a.x - b.x || a.y - b.y)

@@ -1,4 +1,4 @@
-/** What is done at the cursor makes another run: the same up to there, and from there on what was asked for. */
+/** An act at the cursor creates a new run, which is the same up to the cursor and then has the act's effect. */
 import { describe, expect, test } from "vitest";
 import { readTrace } from "../../../../src/trace/file.ts";
 import type { ShownRun } from "./answers.ts";
@@ -7,7 +7,7 @@ import type { ActKind } from "./recipe.ts";
 
 const laboratory = new TestedLaboratory();
 
-/** Elections, one of them on a ring; locks, multicasts, consensus and a log. */
+/** Elections (one of them on a ring), locks, multicasts, consensus and a log. */
 const cases = [
   ["bully", 4],
   ["ricart-agrawala", 3],
@@ -17,8 +17,8 @@ const cases = [
   ["chang-roberts", 4],
 ] as const;
 
-test("after several acts at one moment each message is on its way once, as in the run without them", async () => {
-  // The last two at the same time: node 3 requests votes after each of them.
+test("has each message in transit once after several acts at one moment, as in the run without them", async () => {
+  // The last two are at the same time. Node 3 requests votes after each of them.
   const fork = "22 cut 4 1;24 timer 4 log.election;35 slow 4 3;38 crash 0;46 isolate 4";
   const { steps } = await laboratory.run({ protocol: "raft", nodes: "5", fork });
   const sent = readTrace(await laboratory.export()).entries.flatMap((each) => (each.kind === "send" ? [each.id] : []));
@@ -33,17 +33,17 @@ describe("an act that is impossible at its entry is reported, and the run is sho
   const words = { protocol: "bully", nodes: "4" };
 
   test.each([
-    ["12 lose 3 none", "no message “none” is on its way there"],
-    ["12 duplicate 3 none", "no message “none” is on its way there"],
-    ["12 delay 3 none", "no message “none” is on its way there"],
-    ["12 crash 2;15 crash 2", "node 2 is down there"],
-    ["12 crash 2;15 pause 2", "node 2 is down there"],
-    ["12 crash 2;15 command 2", "node 2 is down there"],
-    ["12 crash 2;15 timer 2 answer", "node 2 is down there"],
-    ["12 start 2", "node 2 is not down there"],
-    ["12 resume 2", "node 2 is not paused there"],
-    ["12 pause 2;15 pause 2", "node 2 is paused there already"],
-    ["12 timer 2 nap", "no timer “nap” of node 2 runs there"],
+    ["12 lose 3 none", "no message “none” is in transit at that step"],
+    ["12 duplicate 3 none", "no message “none” is in transit at that step"],
+    ["12 delay 3 none", "no message “none” is in transit at that step"],
+    ["12 crash 2;15 crash 2", "node 2 is down at that step"],
+    ["12 crash 2;15 pause 2", "node 2 is down at that step"],
+    ["12 crash 2;15 command 2", "node 2 is down at that step"],
+    ["12 crash 2;15 timer 2 answer", "node 2 is down at that step"],
+    ["12 start 2", "node 2 is not down at that step"],
+    ["12 resume 2", "node 2 is not paused at that step"],
+    ["12 pause 2;15 pause 2", "node 2 is already paused at that step"],
+    ["12 timer 2 nap", "node 2 has no timer “nap” at that step"],
     ["12 cut 2 2", "a link has two ends, and both are node 2"],
     ["99999 crash 2", /^the run has \d+ entries$/],
   ])("%s", async (fork, problem) => {
@@ -57,16 +57,16 @@ describe("an act that is impossible at its entry is reported, and the run is sho
     expect(lines({ steps })).toEqual(lines(without));
   });
 
-  test("possible acts are not reported, also where a node starts at that very moment, and the same sentence comes once", async () => {
+  test("does not report possible acts, even if a node starts at that moment, and reports each sentence once", async () => {
     for (const fork of ["0 crash 3", "12 pause 2;15 resume 2", "12 crash 2;15 start 2;15 heal 0"])
       expect((await laboratory.run({ ...words, fork })).omissions).toEqual([]);
     const twice = await laboratory.run({ ...words, fork: "12 resume 2;12 resume 2" });
     expect(twice.omissions).toHaveLength(1);
   });
 
-  test("acts that are not in the order of their entries are refused: the earlier one would drop the later", async () => {
+  test("rejects acts that are not in the order of their entries, since the earlier one would drop the later", async () => {
     await expect(laboratory.run({ ...words, fork: "20 crash 2;12 crash 3" })).rejects.toThrow(
-      "expected the acts of the link in the order of their entries, got “12 crash 3” after a later act",
+      "expected the actions in the link in the order of their entries, got “12 crash 3” after a later action",
     );
   });
 });
@@ -74,7 +74,7 @@ describe("an act that is impossible at its entry is reported, and the run is sho
 describe.each(cases)("%s, %i nodes", (protocol, nodes) => {
   const words = { protocol, nodes: String(nodes) };
 
-  /** After the first message was sent. */
+  /** Forks a run after its first message was sent. */
   async function forked(act: ActKind, what: (flight: { id: string; to: number }) => string, node = 1) {
     const run = await laboratory.run(words);
     const started = run.steps.findLastIndex(({ lines }) => lines.includes("starts"));
@@ -83,13 +83,13 @@ describe.each(cases)("%s, %i nodes", (protocol, nodes) => {
     if (flight === undefined) throw new Error("expected a message on its way");
     const { entries } = run.steps[step] as { entries: number };
     const fork = await laboratory.run({ ...words, fork: `${entries} ${act} ${node} ${what(flight)}`.trim() });
-    const same = act === "lose" ? step : step + 1; // That it is lost is told where it was sent.
+    const same = act === "lose" ? step : step + 1; // A loss is part of the step that sent the message.
     expect(fork.steps.slice(0, same)).toEqual(run.steps.slice(0, same));
     const later = fork.steps.slice(step + 1);
     return { fork, flight, later, lines: later.flatMap(({ lines }) => lines), at: run.steps[step]?.at ?? 0 };
   }
 
-  test("a node pauses and does nothing until it is resumed, whatever else is done", async () => {
+  test("keeps a paused node idle until it is resumed, under any other acts", async () => {
     const { fork, later } = await forked("pause", () => "");
     expect(later.filter(({ node }) => node === 1).flatMap(({ lines }) => lines)).toEqual([
       expect.stringMatching(/pause/),
@@ -105,7 +105,7 @@ describe.each(cases)("%s, %i nodes", (protocol, nodes) => {
     expect(turns).toHaveLength(2);
   });
 
-  test("a split lasts through further acts, until it is healed", async () => {
+  test("keeps a split through further acts, until it is healed", async () => {
     const { fork } = await forked("isolate", () => "");
     expect(fork.drawing.axes.time.networks.at(-1)?.words).toMatch(/^split/);
     const again = await laboratory.run({ ...words, fork: `${fork.words.fork};${fork.entries} pause 0` });
@@ -114,27 +114,30 @@ describe.each(cases)("%s, %i nodes", (protocol, nodes) => {
     expect(healed.drawing.axes.time.networks.at(-1)?.words).toBe("");
   });
 
-  test("a delayed message comes 100 ms later", async () => {
+  test("delivers a delayed message 100 ms later", async () => {
     const { fork, flight, at } = await forked("delay", ({ id }) => id);
     const delayed = fork.drawing.messages.find(({ id }) => id.startsWith(`${flight.id} `));
     const arrival = fork.steps[delayed?.ended ?? -1];
     expect(arrival?.at).toBeCloseTo(at + 100, 6);
   });
 
-  /** No message is called so, so nothing is done. */
+  /** Expects that the act has no effect because no message has this id. */
   const leftAlone = (fork: ShownRun, entries: number) =>
     laboratory.run({ ...words, fork: `${fork.words.fork};${entries} delay 0 none` });
   const happenings = ({ steps }: ShownRun) => steps.map(({ at, node, lines }) => [at, node, ...lines].join(" "));
 
-  test.each(["lose", "duplicate", "delay"] as const)("to %s a message holds, whatever is done next", async (act) => {
-    const { fork, later } = await forked(act, ({ id }) => id);
-    for (const { entries } of [...fork.forks, ...later.slice(0, 3)]) {
-      const again = await leftAlone(fork, entries);
-      expect(happenings(again).slice(0, fork.steps.length)).toEqual(happenings(fork));
-    }
-  });
+  test.each(["lose", "duplicate", "delay"] as const)(
+    "keeps the effect of %s on a message under any later acts",
+    async (act) => {
+      const { fork, later } = await forked(act, ({ id }) => id);
+      for (const { entries } of [...fork.forks, ...later.slice(0, 3)]) {
+        const again = await leftAlone(fork, entries);
+        expect(happenings(again).slice(0, fork.steps.length)).toEqual(happenings(fork));
+      }
+    },
+  );
 
-  test("a lost message is told as lost, and its double is not", async () => {
+  test("shows a lost message as lost, but not its duplicate", async () => {
     const { fork, flight } = await forked("lose", ({ id }) => id);
     const ways = ({ drawing }: ShownRun) => drawing.messages.filter(({ id }) => id.startsWith(`${flight.id} `));
     expect(ways(fork).map(({ lost }) => lost)).toEqual(["dropped"]);
@@ -148,19 +151,19 @@ describe.each(cases)("%s, %i nodes", (protocol, nodes) => {
     expect(ways(one).map(({ lost }) => lost)).toEqual(["dropped", null]);
   });
 
-  test("nodes that are none of the run are refused", async () => {
+  test("rejects nodes that are not in the run", async () => {
     await expect(forked("cut", () => "17")).rejects.toThrow(/expected nodes of the run/);
     await expect(forked("crash", () => "", 17)).rejects.toThrow(/expected nodes of the run/);
   });
 
-  test("a node is asked to do the work of its family", async () => {
+  test("sends a node the main command of its family", async () => {
     const { fork, lines } = await forked("command", () => "", 0);
     const asked = lines.filter((line) => /command|asked|told|calls?|requests?|sends?|proposes?/i.test(line));
     expect(asked.length > 0).toBe(fork.verb !== null);
   });
 });
 
-test("what crosses a cut is lost: nobody enters before it is healed", async () => {
+test("loses messages across a cut, so that no node enters before it is healed", async () => {
   const words = { protocol: "ricart-agrawala", nodes: "3", request: "0" };
   const run = await laboratory.run(words);
   const asked = run.drawing.messages[0]?.sent ?? 0;
@@ -168,12 +171,12 @@ test("what crosses a cut is lost: nobody enters before it is healed", async () =
   const cut = await laboratory.run({ ...words, fork: `${before} cut 0 1;${before} command 0` });
   const across = ({ from, to }: { from: number; to: number }) => from + to === 1;
   expect(cut.drawing.messages.filter(across).map(({ lost }) => lost)).toEqual(["cut"]);
-  expect((await laboratory.look(cut.steps.length - 1)).headline).toBe("Nobody is inside; 0 waits.");
+  expect((await laboratory.look(cut.steps.length - 1)).headline).toBe("No node is inside; 0 waits.");
   const healed = await laboratory.run({ ...words, fork: `${before} cut 0 1;${before} heal 0;${before} command 0` });
   expect(healed.drawing.messages.every(({ lost }) => lost === null)).toBe(true);
 });
 
-test("a slow link takes 100 ms in both directions, and the others what they took", async () => {
+test("delays a slow link by 100 ms in both directions, and leaves the others unchanged", async () => {
   const words = { protocol: "ricart-agrawala", nodes: "3", request: "0" };
   const run = await laboratory.run(words);
   const before = run.steps[(run.drawing.messages[0]?.sent ?? 0) - 1]?.entries ?? 0;
@@ -186,7 +189,7 @@ test("a slow link takes 100 ms in both directions, and the others what they took
   expect(took.every(([link, ms]) => link === 1 || (ms ?? 0) < 100)).toBe(true);
 });
 
-test("what is done before all have begun keeps nobody from beginning", async () => {
+test("lets all nodes start after an act before their start", async () => {
   const words = { protocol: "bully", nodes: "4" };
   const startsIn = ({ steps }: ShownRun) => steps.flatMap(({ node, lines }) => (lines[0] === "starts" ? [node] : []));
   const first = await laboratory.run({ ...words, fork: "1 pause 0" });
@@ -202,7 +205,7 @@ test("what is done before all have begun keeps nobody from beginning", async () 
   ]);
 });
 
-test("nor do those that send something as they begin", async () => {
+test("lets nodes start that send messages at the start", async () => {
   const words = { protocol: "view-synchrony", nodes: "3" };
   const run = await laboratory.run(words);
   const fork = await laboratory.run({ ...words, fork: `${run.steps[0]?.entries} pause 0` });
@@ -210,7 +213,7 @@ test("nor do those that send something as they begin", async () => {
   expect(look.nodes.map(({ condition }) => condition)).toEqual(["paused", "up", "up"]);
 });
 
-test("a timer that was fired runs out, whatever is done at the same moment", async () => {
+test("keeps a fired timer under any later acts of the same moment", async () => {
   const words = { protocol: "bully", nodes: "4" };
   const run = await laboratory.run(words);
   const { entries = 0 } = run.steps[run.drawing.messages[0]?.sent ?? 0] ?? {};

@@ -1,15 +1,15 @@
-/** What page and worker send each other: plain data. */
+/** The messages exchanged between the page and the worker, as plain data. */
 import type { Arrangement, Topology } from "../../../../src/protocols/index.ts";
 import type { Flight } from "../../diagram/topology/facts.ts";
 import type { Work } from "../../work.ts";
 import type { ShownDrawing } from "./drawing.ts";
 import type { Fork, Words } from "./recipe.ts";
 
-/** A call of a method of the laboratory, which runs in the worker. */
+/** A method call on the laboratory, which runs in the worker. */
 export interface Request {
   readonly id: number;
   readonly method: "form" | "run" | "look" | "open" | "export" | "compare" | "looks" | "check";
-  /** Without the last parameter, `onProgress`. */
+  /** The arguments, except the last one, `onProgress`. */
   readonly args: readonly unknown[];
 }
 
@@ -19,25 +19,25 @@ export type Response = { readonly id: number } & (
   | { readonly error: string }
 );
 
-/** Words that a form offers, each with what it means. */
+/** The fields of a form, each with its meaning. */
 export interface Form {
   readonly run: readonly Field[];
   readonly check: readonly Field[];
   readonly variants: readonly { readonly name: string; readonly summary: string }[];
-  /** Those that the algorithm, in this form of it, and the parts beside it declare. */
+  /** The options declared by this variant of the algorithm and by its enclosing parts. */
   readonly options: readonly OptionField[];
 }
 
 export interface OptionField {
-  /** Where it stands among the options: parts, and its name. */
+  /** The path of the option: its parts, followed by its name. */
   readonly path: readonly string[];
   readonly kind: "whole" | "number" | "switch" | "choice" | "text" | "nodes" | "json";
-  /** Of a choice. */
+  /** The possible values of a choice. Otherwise empty. */
   readonly values: readonly string[];
   readonly preset: unknown;
-  /** What it sets; names of options are code spans of Markdown. */
+  /** The meaning of the option. Names of options are Markdown code spans. */
   readonly help: string;
-  /** Of a number. */
+  /** The lower bound of a number. Null if there is none. The next field is the upper bound. */
   readonly min: number | null;
   readonly max: number | null;
 }
@@ -45,18 +45,18 @@ export interface OptionField {
 export interface Field {
   readonly word: string;
   readonly help: string;
-  /** How its value is written; null for a switch. */
+  /** The format of the value. Null for a switch. */
   readonly value: string | null;
-  /** Of a choice; otherwise empty. */
+  /** The possible values of a choice. Otherwise empty. */
   readonly values: readonly string[];
 }
 
 export interface ShownStep {
   readonly node: number;
-  /** In milliseconds, or moves of the checker. */
+  /** The time in milliseconds, or in moves for a run from the checker. */
   readonly at: number;
   readonly lines: readonly string[];
-  /** How many entries of the run are past after it. */
+  /** The number of entries in the run up to and including this step. */
   readonly entries: number;
 }
 
@@ -65,7 +65,7 @@ export interface ShownProperty {
   readonly claim: string;
   readonly verdict: "holds" | "violated" | "unknown";
   readonly why: string;
-  /** The step after which it was broken. */
+  /** The step at which the property broke. Null if it did not break. */
   readonly step: number | null;
 }
 
@@ -75,7 +75,7 @@ export interface ShownRun {
   readonly protocol: string;
   readonly family: string;
   readonly topology: Topology;
-  /** What a node can be asked to do, such as `request`; null where there is nothing. */
+  /** A command that a node accepts, such as `request`. Null if there is none. */
   readonly verb: string | null;
   readonly unit: "ms" | "move";
   readonly drawing: ShownDrawing;
@@ -87,47 +87,46 @@ export interface ShownRun {
     readonly formulas: readonly { readonly when: string; readonly count: number }[];
   };
   readonly entries: number;
-  /** Entries that were folded, since they only keep coming. */
+  /** The number of hidden periodic entries. */
   readonly folded: number;
-  /** Entries that come after what is drawn. */
+  /** The number of entries after those that are drawn. */
   readonly beyond: number;
   readonly forks: readonly Fork[];
-  /** What is left out, in sentences. */
+  /** Sentences about omitted parts. */
   readonly omissions: readonly string[];
-  /** Of a recording that is opened in parts. */
+  /** The part that is shown, if the recording was opened in parts. Otherwise null. */
   readonly part: Part | null;
-  /** Those that were given, and what was added. */
+  /** The words that were given, plus those that were added. */
   readonly words: Words;
 }
 
-/** Which part of a recording is shown. */
+/** The part of a recording that is shown. */
 export interface Part {
-  /** From 1. */
+  /** The number of the part, counting from 1. */
   readonly number: number;
   readonly of: number;
 }
 
-/** The same steps under one of several protocols. */
+/** A run that takes the same steps under one of several protocols. */
 export interface Compared {
-  /** Its variant after a colon. */
+  /** The name of the protocol, followed by a colon and the variant if there is one. */
   readonly name: string;
-  /** Null where the steps cannot be taken under it. */
+  /** The run. Null if the protocol cannot take these steps. */
   readonly run: ShownRun | null;
   readonly problem: string;
 }
 
-/** Everything at one moment. */
+/** The complete state at one moment. */
 export interface Look {
   readonly step: number;
   readonly headline: string;
-  /** Messages sent up to here. */
   readonly messages: number;
   readonly work: Work | null;
   readonly nodes: readonly LookNode[];
-  /** How the nodes stand to each other. */
+  /** The nodes and their positions in the topology. */
   readonly arrangement: Arrangement;
   readonly inFlight: readonly Flight[];
-  /** Whether states are known; otherwise only what pictures show of them. */
+  /** Whether the nodes' states are known, rather than only their views in the trace. */
   readonly hasStates: boolean;
 }
 
@@ -144,7 +143,7 @@ export interface Progress {
   readonly states: number;
   readonly transitions: number;
   readonly depth: number;
-  /** Of a run that is made; 0 while states are explored. */
+  /** The number of events in a simulated run. 0 during an exploration. */
   readonly events: number;
 }
 
@@ -161,6 +160,9 @@ export interface CheckShown {
   readonly steps: readonly string[];
   readonly checked: readonly { readonly name: string; readonly claim: string }[];
   readonly hasTrace: boolean;
-  /** Where the fewest were asked for: so many break it, or null, and so many are proven not to, −1 if not even none. */
+  /**
+   * The result of a search for the fewest faults: the smallest number that breaks the property, or null if none does;
+   * and the largest number proven harmless, or −1 if there is none. Null for any other search.
+   */
   readonly faults: { readonly breaking: number | null; readonly harmless: number } | null;
 }

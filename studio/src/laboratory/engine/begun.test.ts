@@ -1,4 +1,4 @@
-/** Scenarios whose nodes begin with states of their own: all of it is known, and can be acted on. */
+/** Tests that runs of scenarios with given initial states have known states and can be forked. */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { TestedLaboratory } from "./laboratory-under-test.ts";
@@ -8,11 +8,11 @@ const scenarios = readdirSync(folder)
   .filter((file) => /^ {2}states:/m.test(readFileSync(new URL(file, folder), "utf8")))
   .map((file) => file.replace(/\.yaml$/, ""));
 
-test("there are such scenarios", () => {
+test("finds scenarios with given initial states", () => {
   expect(scenarios).toContain("ricart-agrawala-two-at-once");
 });
 
-test.each(scenarios)("%s: every state is known, and a fork goes on from there", async (scenario) => {
+test.each(scenarios)("knows every state of %s, and continues a fork from there", async (scenario) => {
   const laboratory = new TestedLaboratory();
   const run = await laboratory.run({ scenario });
   for (const step of [0, run.steps.length >> 1, run.steps.length - 1])

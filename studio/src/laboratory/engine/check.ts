@@ -1,4 +1,4 @@
-/** The checker in the worker: what came of an exploration, in words. Loaded when somebody checks. */
+/** Runs an exploration in the worker and describes its result. This module is loaded on demand. */
 import { requestFrom } from "../../../../src/experiment/check-request.ts";
 import { type Experiment, requireOptionsFor } from "../../../../src/experiment/experiment.ts";
 import { counterexampleTrace, whyUnknown } from "../../../../src/experiment/exploration-report.ts";

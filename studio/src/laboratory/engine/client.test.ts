@@ -2,7 +2,7 @@ import { beforeEach, expect, test, vi } from "vitest";
 import type { Request, Response } from "./answers.ts";
 import { EngineClient } from "./client.ts";
 
-/** A worker that answers when the test says so. */
+/** A worker that answers when the test calls it. */
 class HeldWorker extends EventTarget {
   readonly asked: Request[] = [];
   isEnded = false;
@@ -24,7 +24,7 @@ class HeldWorker extends EventTarget {
     this.dispatchEvent(Object.assign(new Event("message"), { data: answer }));
   }
 
-  /** As a browser does: of a file that could not be loaded it says nothing. */
+  /** Fails as in browsers: the event has no message if the file could not be loaded. */
   fail(message?: string): void {
     this.dispatchEvent(Object.assign(new Event("error"), { message }));
   }
@@ -44,7 +44,7 @@ const worker = (place: number): HeldWorker => {
 };
 const what = ({ asked }: HeldWorker): string[] => asked.map((question) => question.method);
 
-test("a form that is asked for while a check is stopped comes from the next worker", async () => {
+test("gets a form that is requested during a stop from the next worker", async () => {
   const client = new EngineClient();
   const check = client.check({ protocol: "raft" }, () => {});
   const form = client.form("bully", "");
@@ -57,7 +57,7 @@ test("a form that is asked for while a check is stopped comes from the next work
   expect(await form).toBe(made);
 });
 
-test("where nothing is left to be answered, no worker is begun before the next question", async () => {
+test("starts no worker before the next request if none is open", async () => {
   const client = new EngineClient();
   const run = client.run({ protocol: "bully" });
   client.stop();
@@ -65,7 +65,7 @@ test("where nothing is left to be answered, no worker is begun before the next q
   expect(workers).toHaveLength(1);
 });
 
-test("a worker that could not be loaded is told, and the next question has another", async () => {
+test("reports a worker that could not be loaded, and starts another for the next request", async () => {
   const client = new EngineClient();
   const run = client.run({ protocol: "bully" });
   const form = client.form("bully", "");
@@ -74,18 +74,18 @@ test("a worker that could not be loaded is told, and the next question has anoth
   await expect(form).rejects.toThrow("the worker could not be loaded");
   expect(worker(0).isEnded).toBe(true);
   const again = client.run({ protocol: "raft" });
-  worker(0).fail(); // It is nobody's any more.
+  worker(0).fail(); // No request waits for this worker anymore.
   worker(1).answer({ id: worker(1).asked[0]?.id ?? -1, value: "made" });
   expect(await again).toBe("made");
 });
 
-test("what a worker says of its failure is told", async () => {
+test("reports a worker's own error message", async () => {
   const run = new EngineClient().run({ protocol: "bully" });
   worker(0).fail("out of memory");
   await expect(run).rejects.toThrow("out of memory");
 });
 
-test("a worker that takes the place of another is given the recordings first", async () => {
+test("sends the recordings to a new worker first", async () => {
   const client = new EngineClient();
   const opened = client.open("a.jsonl", "text", 4);
   worker(0).answer({ id: worker(0).asked[0]?.id ?? -1, value: { protocol: "bully" } });

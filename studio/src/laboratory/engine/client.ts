@@ -1,4 +1,4 @@
-/** The page's end of the worker: the methods of `Laboratory`, which runs there. */
+/** The page's client for the worker. It has the methods of `Laboratory`, which runs in the worker. */
 import type { OnProgress, Progress, Request, Response } from "./answers.ts";
 import type { Laboratory } from "./laboratory.ts";
 import type { Words } from "./recipe.ts";
@@ -15,7 +15,7 @@ interface Open {
 export class EngineClient {
   #worker: Worker | null = null;
   #requests = 0;
-  /** A new worker has to be given them again. */
+  /** The recordings that have been opened, because a new worker needs them again. */
   readonly #recordings = new Map<string, readonly unknown[]>();
   readonly #open = new Map<number, Open>();
 
@@ -31,7 +31,7 @@ export class EngineClient {
     return this.#call("look", [step]);
   }
 
-  /** Opens a recording, which `run` then finds by its name. */
+  /** Opens a recording, which can then be passed to `run` by name. */
   async open(name: string, text: string, bytes: number, onProgress?: OnProgress): Result<"open"> {
     const args = [name, text, bytes];
     const opened = await this.#call("open", args, onProgress);
@@ -39,7 +39,7 @@ export class EngineClient {
     return opened;
   }
 
-  /** The run that is shown, as a trace file. */
+  /** Returns the current run as a trace file. */
   export(): Result<"export"> {
     return this.#call("export", []);
   }
@@ -48,7 +48,7 @@ export class EngineClient {
     return this.#call("compare", [{ ...words }]);
   }
 
-  /** Of the runs that are compared, each at a step of its own. */
+  /** Returns the states of the runs being compared, each at its own step. */
   looks(steps: readonly number[]): Result<"looks"> {
     return this.#call("looks", [[...steps]]);
   }
@@ -57,7 +57,10 @@ export class EngineClient {
     return this.#call("check", [{ ...words }], onProgress);
   }
 
-  /** Ends all work. The next request starts another worker, which also answers the open requests for forms, as these take no time. */
+  /**
+   * Ends all work. The next request starts a new worker, which also answers pending requests for forms, because these
+   * take almost no time.
+   */
   stop(): void {
     const forms = [...this.#open].filter(([, { request }]) => request.method === "form");
     for (const [id] of forms) this.#open.delete(id);
@@ -65,7 +68,7 @@ export class EngineClient {
     for (const [id, form] of forms) this.#post(id, form);
   }
 
-  /** Ends the worker and rejects the open requests. */
+  /** Ends the worker and rejects pending requests. */
   #end(why: string): void {
     this.#worker?.terminate();
     this.#worker = null;
@@ -93,7 +96,7 @@ export class EngineClient {
     if (this.#worker !== null) return this.#worker;
     const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
     worker.addEventListener("message", ({ data }: MessageEvent<Response>) => this.#receive(data));
-    // A worker whose file could not be loaded never answers, and the event has no message.
+    // A worker whose file could not be loaded never answers, and the event does not contain a message.
     worker.addEventListener("error", ({ message }) => {
       if (worker === this.#worker) this.#end(message || "the worker could not be loaded");
     });

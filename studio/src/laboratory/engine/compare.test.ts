@@ -1,4 +1,4 @@
-/** The same steps under several protocols: each is what `coterie sim` makes of the same words. */
+/** Tests comparisons of protocols: each result equals the result of `coterie sim` for the same words. */
 import { describe, expect, it } from "vitest";
 import { simulate } from "../../../../src/experiment/index.ts";
 import { TestedLaboratory } from "./laboratory-under-test.ts";
@@ -6,7 +6,7 @@ import { TestedLaboratory } from "./laboratory-under-test.ts";
 const laboratory = new TestedLaboratory();
 
 describe("comparing", () => {
-  it("shows of each protocol what the simulator makes of the same words", async () => {
+  it("shows the simulator's result for each protocol", async () => {
     const compared = await laboratory.compare({ protocol: "bully", with: "ring,chang-roberts", nodes: "6", call: "1" });
     expect(compared.map(({ name }) => name)).toEqual(["bully", "ring", "chang-roberts"]);
     for (const { name, run } of compared) {
@@ -21,7 +21,7 @@ describe("comparing", () => {
     expect(looks.map((look) => look?.messages)).toEqual(compared.map(({ run }) => run?.cost.total));
   });
 
-  it("takes a scenario's steps under protocols that it does not name", { tags: ["long"] }, async () => {
+  it("runs a scenario's steps under other protocols", { tags: ["long"] }, async () => {
     const [maekawa, sanders] = await laboratory.compare({
       scenario: "maekawa-deadlock",
       protocol: "maekawa",
@@ -34,7 +34,7 @@ describe("comparing", () => {
     expect(sanders?.run?.drawing.nodes).toEqual([1, 2, 3]);
   });
 
-  it("ends what keeps going for ever", { tags: ["long"] }, async () => {
+  it("ends runs that never become idle", { tags: ["long"] }, async () => {
     const [, epochs] = await laboratory.compare({
       scenario: "bully-a-highest-crashed",
       protocol: "bully",
@@ -44,7 +44,7 @@ describe("comparing", () => {
     expect(epochs?.run?.steps.at(-1)?.at).toBeLessThanOrEqual(1_000);
   });
 
-  it("says where the steps make no sense, and shows the others", async () => {
+  it("reports protocols that cannot take the steps, and shows the others", async () => {
     const [bully, raft] = await laboratory.compare({ protocol: "bully", with: "raft", call: "0" });
     expect(bully?.run?.title).toBe("bully, 5 nodes");
     expect(raft?.run).toBeNull();
@@ -57,7 +57,7 @@ describe("comparing", () => {
     expect(ring?.problem).toMatch(/begins with states of ricart-agrawala/);
   });
 
-  it("takes six at most", async () => {
+  it("accepts at most six protocols", async () => {
     await expect(laboratory.compare({ protocol: "bully", with: "a,b,c,d,e,f" })).rejects.toThrow(/at most 6 .* got 7/);
   });
 });

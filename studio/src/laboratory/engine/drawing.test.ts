@@ -6,7 +6,7 @@ import { readTrace } from "../../../../src/trace/file.ts";
 import { drawingOf } from "./drawing.ts";
 import { TestedLaboratory } from "./laboratory-under-test.ts";
 
-test("what happens to the network after all that is drawn stands behind it", async () => {
+test("places network changes after the last step behind it", async () => {
   const laboratory = new TestedLaboratory();
   await laboratory.run({ protocol: "bully", nodes: "3" });
   const excerpt = excerptOf(readTrace(await laboratory.export()));

@@ -1,4 +1,4 @@
-/** What the page draws of a run: steps on two axes, and between them messages, marks and what lasts. Plain data. */
+/** Builds the drawing of a run as plain data: steps on two axes, with messages, marks and lasting states. */
 import type { VectorClock } from "../../../../src/core/clocks.ts";
 import type { View } from "../../../../src/core/protocol.ts";
 import { isSameSpan, type Span, type Spans, spanOf } from "../../../../src/protocols/presentation.ts";
@@ -11,12 +11,11 @@ import { type PlacedStep, type Timeline, timelineOf } from "../../../../src/trac
 import { leads, type Standing } from "../../../../src/trace/standing.ts";
 import { stepsOf } from "../../../../src/trace/steps.ts";
 
-/** Places on an axis, in pixels at its own scale. */
+/** Positions on an axis, in pixels at the axis's own scale. */
 export interface ShownAxis {
-  /** Of each step. */
   readonly steps: readonly number[];
   readonly ticks: readonly { readonly at: number; readonly text: string }[];
-  /** Where it is cut, since nothing happens. */
+  /** The positions of breaks in times without events. */
   readonly breaks: readonly number[];
   readonly networks: readonly { readonly since: number; readonly words: string }[];
   readonly end: number;
@@ -28,9 +27,9 @@ export interface ShownMessage {
   readonly from: number;
   readonly to: number;
   readonly label: string;
-  /** In words, with all its fields. */
+  /** A description that includes all fields. */
   readonly title: string;
-  /** The steps at its ends; null where they are not known. */
+  /** The step that sent the message. Null if unknown. The next field is the step at which the message ended. */
   readonly sent: number | null;
   readonly ended: number | null;
   readonly lost: string | null;
@@ -41,11 +40,14 @@ export interface ShownMark {
   readonly node: number;
   readonly kind: MarkKind;
   readonly label: string;
-  /** In pixels, beside the other marks of its step. */
+  /** The offset in pixels from other marks of the same step. */
   readonly nudge: number;
 }
 
-/** Something of a node that lasts from a step to another; null: from before the first, or for ever. */
+/**
+ * A state of a node that lasts from one step to another. A null beginning means before the first step, and a null end
+ * means that the state lasts until the end of the run.
+ */
 interface Lasting {
   readonly node: number;
   readonly from: number | null;
@@ -53,9 +55,8 @@ interface Lasting {
 }
 
 export interface ShownDrawing {
-  /** From top to bottom. */
   readonly nodes: readonly number[];
-  /** The place of the ink of each message, by its full name. */
+  /** The ink of each message type, keyed by its full name. */
   readonly inks: Readonly<Record<string, number>>;
   readonly axes: { readonly events: ShownAxis; readonly time: ShownAxis };
   readonly messages: readonly ShownMessage[];
@@ -67,14 +68,13 @@ export interface ShownDrawing {
   })[];
   readonly states: readonly (Lasting & Span)[];
   readonly held: readonly (Lasting & { readonly text: string; readonly row: number; readonly isSurplus: boolean })[];
-  /** Of each step; empty where nothing happens at its node. */
+  /** The vector clock of each step. Empty if nothing happens on its node. */
   readonly clocks: readonly string[];
 }
 
-/** What was done to the network, and when. */
 export interface NetworkTurn {
   readonly at: number;
-  /** What it is like from then on; empty where nothing is wrong. */
+  /** The conditions after the change. Empty without faults. */
   readonly words: string;
 }
 
@@ -100,7 +100,7 @@ export function drawingOf(
   };
 }
 
-/** The axis counts steps instead of milliseconds. All nodes that begin do so at once. */
+/** Replaces times with step numbers. All nodes start at the same step. */
 function byEvents(excerpt: Excerpt): Excerpt {
   const rankOf = new Map<number, number>();
   let [rank, wasBeginning] = [0, true];
@@ -186,7 +186,7 @@ function livesOf(node: number, { before }: Excerpt, steps: readonly PlacedStep[]
   const isSame = (a: ReturnType<typeof stand>, b: ReturnType<typeof stand>): boolean =>
     a.condition === b.condition && a.leads === b.leads && a.role === b.role;
   const spans = spansOf(changes, steps.length, isSame);
-  // Before it is born nothing is drawn of it.
+  // Do not draw a node before it exists.
   const drawn = spans.length > 1 && spans[0]?.value.condition === "down" ? spans.slice(1) : spans;
   return drawn.map(({ from, to, value }) => ({ node, ...endsOf(from, to, steps.length), ...value }));
 }
@@ -202,7 +202,7 @@ function statesOf(node: number, steps: readonly PlacedStep[], spans: Spans): Sho
   );
 }
 
-/** Where nothing happens at the node, but a message to it is lost, there is none. */
+/** Returns the clock of a step. Null if the only event is the loss of a message to the step's node. */
 function clockOf({ entries, clocks }: Excerpt, indices: readonly number[]): VectorClock | null {
   const eventful = indices.find((index) => entries[index]?.kind !== "lost");
   return eventful === undefined ? null : (clocks[eventful] ?? {});

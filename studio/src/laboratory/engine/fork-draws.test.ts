@@ -1,4 +1,4 @@
-/** A fork differs from the run that it leaves by what was done, and not by what is drawn. */
+/** Tests that a fork differs from the original run only by its act: random draws stay the same. */
 import { describe, expect, test } from "vitest";
 import { readTrace } from "../../../../src/trace/file.ts";
 import { TestedLaboratory } from "./laboratory-under-test.ts";
@@ -6,7 +6,10 @@ import type { Words } from "./recipe.ts";
 
 const laboratory = new TestedLaboratory();
 
-/** What happens up to a moment, in order. Messages have other ids in a fork: they are numbered as they come. */
+/**
+ * Returns the events up to a moment, in order. Messages have different ids in a fork, so they are numbered in order of
+ * appearance.
+ */
 async function happenings(
   words: Words,
 ): Promise<{ readonly all: readonly string[]; readonly times: readonly number[] }> {
@@ -23,7 +26,7 @@ async function happenings(
   };
 }
 
-/** One protocol of each family and more, all with delays, losses or time-outs that are drawn. */
+/** At least one protocol of each family, with random delays, losses or timeouts. */
 const cases = [
   { protocol: "heartbeat", nodes: "4", delay: "1..40", until: "900" },
   { protocol: "bully", nodes: "4", delay: "1..100", crash: "3" },
@@ -38,7 +41,7 @@ const cases = [
 ] as const;
 
 describe.each(cases)("$protocol", (words) => {
-  test.each([0.2, 0.5, 0.8])("where nothing is done after %d of its steps, all goes on as it did", async (share) => {
+  test.each([0.2, 0.5, 0.8])("continues unchanged if the act after %d of its steps has no effect", async (share) => {
     const { steps } = await laboratory.run(words);
     const { entries = 0 } = steps[Math.floor(steps.length * share)] ?? {};
     const [run, fork] = [await happenings(words), await happenings({ ...words, fork: `${entries} heal 0` })];
@@ -51,7 +54,7 @@ describe.each(cases)("$protocol", (words) => {
   });
 });
 
-test("what a crash does not reach goes on as it did: the same time-outs, the same delays", async () => {
+test("keeps the timeouts and delays of all nodes that a crash does not affect", async () => {
   const words = { protocol: "heartbeat", nodes: "5", delay: "1..60", until: "900" };
   const { steps } = await laboratory.run(words);
   const { entries = 0, at: crashedAt = 0 } = steps[steps.length >> 1] ?? {};
@@ -69,7 +72,7 @@ test("what a crash does not reach goes on as it did: the same time-outs, the sam
   expect(gone.filter(isOwn)).toEqual(left.filter(isOwn));
 });
 
-test("a fork of a fork draws alike, too", async () => {
+test("keeps the draws in a fork of a fork", async () => {
   const words = { protocol: "raft", nodes: "3", delay: "1..60", until: "900" };
   const { steps } = await laboratory.run(words);
   const at = (share: number) => steps[Math.floor(steps.length * share)]?.entries ?? 0;

@@ -1,4 +1,4 @@
-/** How everything stands where a run is forked, and what is done to it there. */
+/** Computes the state at which a run is forked, and the effect of the act. */
 import { UsageError } from "../../../../src/core/errors.ts";
 import { type RecordedPoint, snapshotFrom } from "../../../../src/experiment/recording.ts";
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
@@ -12,32 +12,35 @@ type Step = Scenario["steps"][number];
 type Snapshot = RecordedPoint["snapshot"];
 type Flying = Snapshot["inFlight"][number];
 
-/** How late a message comes that is delayed by hand, and each on a slow link, in milliseconds. */
+/** The delay, in milliseconds, of a message that a user delays and of messages on a slow link. */
 const LATE_MS = 100;
 
 interface Done {
-  /** What to begin with, and what to do then. */
+  /** The initial state of the fork. The next field contains the steps to take. */
   readonly snapshot: Snapshot;
   readonly steps: readonly Step[];
-  /** What is told of it. */
+  /** The entries that report the act. */
   readonly entries: readonly TraceEntry[];
-  /** Why the act has no effect there, as a sentence; empty if it has one. */
+  /** A sentence that explains why the act has no effect. Empty if it has one. */
   readonly problem: string;
 }
 
 interface Standing {
-  /** The moment, in the time of the trace. */
+  /** The time of the fork, on the trace's clock. */
   readonly until: number;
   readonly paused: readonly number[];
-  /** What was done to the run before. */
+  /** Earlier acts on the run. */
   readonly earlier: readonly Fork[];
-  /** What was drawn in the run, where that is known. */
+  /** The random draws of the run. Null if they are unknown. */
   readonly draws: Draws | null;
-  /** Nodes that start at this moment, before the act. */
+  /** Nodes that start at this time, before the act. */
   readonly beginning: readonly number[];
 }
 
-/** @throws UsageError where states are not known there, and for nodes that the run does not have */
+/**
+ * Returns the state at a fork, after its act.
+ * @throws UsageError if the states are unknown there, or if the run does not have the node
+ */
 export function forkedAt(
   trace: Trace,
   fork: Fork,
@@ -54,7 +57,7 @@ export function forkedAt(
   const snapshot = {
     ...point.snapshot,
     nodes: fired.reduce((all, { node, what }) => ringing(all, node, what), nodes),
-    // Moves of the checker are no milliseconds.
+    // In a counterexample, times are moves rather than milliseconds.
     inFlight:
       trace.header.madeBy === "checker"
         ? point.snapshot.inFlight
@@ -69,7 +72,10 @@ interface Drawn extends Pick<Standing, "draws" | "until"> {
   readonly entries: number;
 }
 
-/** Each timer runs out when it would have in the run that is left; a busy node is done when it would have been. */
+/**
+ * Returns the nodes with remaining times chosen so that timers expire, and busy nodes become free, at the same times as
+ * in the original run.
+ */
 function running(
   nodes: Snapshot["nodes"],
   later: readonly TraceEntry[],
@@ -96,7 +102,10 @@ function running(
   });
 }
 
-/** Each message comes when it would have in the run that is left; what a paused node received, it received later than it came. */
+/**
+ * Returns the messages in transit with delays chosen so that they arrive at the same times as in the original run.
+ * Receipts by paused nodes are ignored, because they happen later than the arrival.
+ */
 function arriving(
   inFlight: Snapshot["inFlight"],
   later: readonly TraceEntry[],
@@ -111,7 +120,7 @@ function arriving(
   }
   return inFlight.map((message, place) => {
     const { id } = message;
-    // Of a message and its double, the one that comes first is the first of the list.
+    // The copies of a duplicated message are in the order they arrive.
     const left = inFlight.slice(place).filter((each) => each.id === id).length;
     const due = draws?.dueAfter(`message ${id}`, entries).toSorted((a, b) => a - b) ?? [];
     const arrival = arrivals.get(id)?.shift();
@@ -124,7 +133,7 @@ function arriving(
   });
 }
 
-/** What is still on its way to a node that has crashed since it was sent. */
+/** Returns the messages in transit to a node that has crashed since they were sent. */
 function doomed(
   inFlight: Snapshot["inFlight"],
   all: readonly TraceEntry[],
@@ -156,7 +165,7 @@ function doneTo(
   const problem = impossible(snapshot, { act, node, what }, standing);
   if (problem !== "") return { snapshot, steps: [], entries: [], problem };
   const steps = (...own: Step[]): Done => ({ snapshot, steps: own, entries: [], problem });
-  /** Of a message and its double, the one that comes first. */
+  /** The index of the message, or of its first copy if it was duplicated. */
   const place = inFlight.findIndex(({ id }) => id === what);
   const flying = (changed: (message: Flying) => readonly Flying[], ...entries: TraceEntry[]): Done => ({
     snapshot: { ...snapshot, inFlight: inFlight.flatMap((each, index) => (index === place ? changed(each) : [each])) },
@@ -204,7 +213,10 @@ function doneTo(
   }
 }
 
-/** A link can have such acts if it was written by hand, or if an earlier act was undone. Empty if the act is possible. */
+/**
+ * Returns why an act is impossible, or an empty string if it is possible. A link contains an impossible act if the link
+ * was written by hand or if an earlier act was undone.
+ */
 function impossible(
   { nodes, inFlight }: Snapshot,
   { act, node, what }: Omit<Fork, "entries">,
@@ -213,25 +225,26 @@ function impossible(
   const own = nodes.find(({ id }) => id === node);
   const isDown = (own?.state ?? null) === null && !beginning.includes(node);
   const isPaused = paused.includes(node);
-  const down = isDown ? `node ${node} is down there` : "";
+  const down = isDown ? `node ${node} is down at that step` : "";
   switch (act) {
     case "crash":
     case "command":
       return down;
     case "start":
-      return isDown ? "" : `node ${node} is not down there`;
+      return isDown ? "" : `node ${node} is not down at that step`;
     case "pause":
-      return down || (isPaused ? `node ${node} is paused there already` : "");
+      return down || (isPaused ? `node ${node} is already paused at that step` : "");
     case "resume":
-      return isPaused ? "" : `node ${node} is not paused there`;
+      return isPaused ? "" : `node ${node} is not paused at that step`;
     case "timer":
       return (
-        down || (own?.timers.some(({ timer }) => timer === what) ? "" : `no timer “${what}” of node ${node} runs there`)
+        down ||
+        (own?.timers.some(({ timer }) => timer === what) ? "" : `node ${node} has no timer “${what}” at that step`)
       );
     case "lose":
     case "duplicate":
     case "delay":
-      return inFlight.some(({ id }) => id === what) ? "" : `no message “${what}” is on its way there`;
+      return inFlight.some(({ id }) => id === what) ? "" : `no message “${what}” is in transit at that step`;
     case "cut":
     case "slow":
       return Number(what) === node ? `a link has two ends, and both are node ${node}` : "";
@@ -240,7 +253,7 @@ function impossible(
   }
 }
 
-/** The timer runs out now. */
+/** Makes one of a node's timers expire immediately. */
 const ringing = (nodes: Snapshot["nodes"], node: number, name: string): Snapshot["nodes"] =>
   nodes.map((each) => {
     if (each.id !== node) return each;

@@ -6,7 +6,7 @@ import { TestedLaboratory } from "./laboratory-under-test.ts";
 const laboratory = new TestedLaboratory();
 
 describe("the form of an algorithm", () => {
-  test.each(protocolNames)("%s takes every option of its form, in every form of it", async (protocol) => {
+  test.each(protocolNames)("lets %s accept every option of its form, in every variant", async (protocol) => {
     const { variants, model } = protocolNamed(protocol);
     for (const variant of ["", ...Object.keys(variants)]) {
       const { options } = await laboratory.form(protocol, variant);
@@ -18,7 +18,7 @@ describe("the form of an algorithm", () => {
     }
   });
 
-  test("has a field of its kind for each, with the parts beside the algorithm", async () => {
+  test("has a field of the right kind for each option, with the parts around the algorithm", async () => {
     const { options } = await laboratory.form("epoch-token-ring");
     expect(options.map(({ path, kind }) => `${path.join(".")}: ${kind}`)).toEqual([
       "workload.stayMs: number",
@@ -32,18 +32,18 @@ describe("the form of an algorithm", () => {
     const raft = (await laboratory.form("raft")).options;
     expect(raft.find(({ path }) => path.join(".") === "log.preVote")).toMatchObject({ kind: "switch", preset: true });
     expect(raft.find(({ path }) => path.join(".") === "machine.kind")?.values).toContain("counter");
-    // The log's options are given to the log alone.
+    // The log's options belong to the log's part only.
     expect(raft.filter(({ path }) => path.length === 1)).toEqual([]);
   });
 
-  test("leaves out what a form of the algorithm has set itself", async () => {
+  test("leaves out options that a variant sets itself", async () => {
     const names = async (variant: string) =>
       (await laboratory.form("basic-multicast", variant)).options.map(({ path }) => path.join("."));
     expect(await names("")).toContain("multicast.acknowledges");
     expect(await names("acknowledged")).not.toContain("multicast.acknowledges");
   });
 
-  test("an option that is given changes the run", async () => {
+  test("changes the run by an option", async () => {
     const words = { protocol: "ricart-agrawala", nodes: "3", request: "0" };
     const end = async (options: string) => (await laboratory.run({ ...words, options })).steps.at(-1)?.at;
     const long = withOption("", ["workload", "stayMs"], 500);

@@ -1,11 +1,11 @@
-/** The form of a run or a check of an algorithm: the options of the command line, and the options that the algorithm declares. */
+/** Builds the form of a run or check: the command-line options and the algorithm's options. */
 import type { ShapeNode } from "../../../../src/core/shape.ts";
 import { optionsFor, workloadOptions } from "../../../../src/experiment/experiment.ts";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
 import { type DeclaredOption, declaredOptions } from "../../../../src/protocols/options.ts";
 import type { Field, Form, OptionField } from "./answers.ts";
 
-/** Options with a field of their own in the form, and options of threads and files. */
+/** Options that are not listed, because they have a field of their own or concern threads and files. */
 const elsewhere = new Set(["variant", "for", "workers", "maxMemory", "options"]);
 
 export function formOf(protocol: string, variant: string): Form {

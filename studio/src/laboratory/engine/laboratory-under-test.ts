@@ -1,4 +1,4 @@
-/** The laboratory without a worker, with the scenarios of the repository. */
+/** The laboratory for tests: it runs without a worker and uses the repository's scenarios. */
 import { readFile } from "node:fs/promises";
 import { Laboratory } from "./laboratory.ts";
 

@@ -1,4 +1,4 @@
-/** What the worker does: it makes runs, looks into them, and explores. The page only shows. */
+/** Does the worker's work: computes runs, returns their states, and explores. The page only shows the results. */
 
 import { UsageError } from "../../../../src/core/errors.ts";
 import { momentsOf } from "../../../../src/experiment/recording.ts";
@@ -15,7 +15,7 @@ import { type OpenedPart, opened, partOf, type Recording } from "./recordings.ts
 import { experimentOf, type Run, runOf, type Sources } from "./runs.ts";
 import { shown } from "./show.ts";
 
-/** Texts of the scenario files, by name without ending. */
+/** Loads the text of a scenario file, given its name without the extension. */
 export type Scenarios = (name: string) => Promise<string>;
 
 interface Made {
@@ -48,18 +48,18 @@ export class Laboratory {
     return Promise.resolve(formOf(protocol, variant));
   }
 
-  /** @throws UsageError that names the word that makes no sense */
+  /** Computes the run described by these words. @throws UsageError that names the invalid word */
   async run(words: Words, onProgress: OnProgress = () => {}): Promise<ShownRun> {
     this.#made = await this.#make(words, onProgress);
     return this.#made.shown;
   }
 
   look(step: number): Promise<Look> {
-    if (this.#made === null) throw new Error("expected a run to look into");
+    if (this.#made === null) throw new Error("expected a run whose state can be shown");
     return Promise.resolve(lookAt(this.#made.run, this.#made.shown, step, this.#made));
   }
 
-  /** @param bytes of the whole file, if `text` is only its beginning */
+  /** Opens a recording. @param bytes the size of the whole file; `text` may contain only its beginning */
   open(
     name: string,
     text: string,
@@ -73,14 +73,16 @@ export class Laboratory {
     });
   }
 
-  /** The run that is shown, as a trace file. */
+  /** Returns the current run as a trace file. */
   export(): Promise<string> {
     if (this.#made === null) throw new Error("expected a run to export");
     const { header, entries, clocks } = this.#made.run.trace;
     return Promise.resolve(writeTrace(header, entries, clocks));
   }
 
-  /** Protocols under which the words make no sense have a problem instead of a run. */
+  /**
+   * Runs the same steps under several protocols. A protocol that cannot take the steps has a problem instead of a run.
+   */
   async compare(words: Words, onProgress: OnProgress = () => {}): Promise<readonly Compared[]> {
     const cases = casesOf(words);
     if (cases.length > MAX_COMPARED)
@@ -105,7 +107,7 @@ export class Laboratory {
     return compared;
   }
 
-  /** Of the runs that are compared, each at a step of its own. */
+  /** Returns the states of the runs being compared, each at its own step. */
   looks(steps: readonly number[]): Promise<readonly (Look | null)[]> {
     const looks = this.#compared.map((made, place) =>
       made === null ? null : lookAt(made.run, made.shown, steps[place] ?? -1, made),
@@ -126,7 +128,7 @@ export class Laboratory {
     const run = await runOf(words, sources, reporting("simulated", onProgress));
     const drawn = shown(run, reporting("checked", onProgress));
     const moments = momentsOf(run.trace);
-    moments.keepAll(reporting("ready to be looked into", onProgress));
+    moments.keepAll(reporting("ready to view", onProgress));
     return { run, shown: drawn, moments, scenes: new Scenes(run.trace.header.nodes, run.trace.entries) };
   }
 
@@ -136,7 +138,10 @@ export class Laboratory {
     return staged({ ...parsed, scenario: sameSteps(parsed.scenario, protocol, variant) });
   }
 
-  /** What was explored last is not explored again: its counterexample is looked at next. */
+  /**
+   * Explores the system. If the words have not changed, returns the last exploration, because its counterexample is
+   * usually opened next.
+   */
   async #explore(words: Words, onProgress: OnProgress): Promise<Explored> {
     const experiment = experimentOf(words);
     const key = JSON.stringify(Object.entries(experiment).toSorted(([a], [b]) => (a < b ? -1 : 1)));
@@ -150,15 +155,14 @@ export class Laboratory {
   #recording(name: string, part: string): OpenedPart {
     const recording = this.#recordings.get(name);
     if (recording !== undefined) return partOf(recording, part);
-    throw new UsageError("bad-trace", `expected ${name} to be opened here first: a link does not hold a recording`);
+    throw new UsageError("bad-trace", `expected ${name} to be opened here first: a link does not contain a recording`);
   }
 }
 
 /**
- * The steps of a scenario under another protocol than its own.
- * Network, faults, commands and the options of the workload stay; what belongs to the protocol alone (its own options) does not,
- * nor what was expected of it.
- * @throws UsageError where the scenario begins with states of its own
+ * Adapts the steps of a scenario to another protocol. Keeps the network, the faults, the commands and the workload
+ * options. Drops protocol options and expectations.
+ * @throws UsageError if the scenario begins with given states
  */
 function sameSteps(
   scenario: Scenario,

@@ -1,14 +1,15 @@
-/** How much the laboratory takes in, and shows. */
+/** The limits of the laboratory. */
 
-/** Entries of a recording that are opened at once. A longer one is opened in parts. */
+/** The maximum number of entries opened at once. Longer recordings are opened in parts. */
 export const MAX_OPENED = 300_000;
-/** Characters of its file. Of a larger file the beginning is opened. */
+/** The maximum number of characters to read. For larger files, only the beginning is opened. */
 export const MAX_TEXT = 100_000_000;
-/** How long properties are checked in a recording, in milliseconds: those of Raft's log can take minutes. */
+/**
+ * The time limit for checking the properties of a recording, in milliseconds. Raft's log properties can take minutes.
+ */
 export const CHECKS_MS = 10_000;
-/** Entries that are drawn: more take long to hand over. */
+/** The maximum number of entries to draw. Transferring more would take too long. */
 export const MAX_DRAWN = 150_000;
-/** Nodes of a run or check that a link or form names. */
 export const MAX_NODES = 100;
-/** Entries of a run that is made here: more would fill the memory of the page. */
+/** The maximum number of entries in a run that is simulated here. More would fill the page's memory. */
 export const MAX_MADE = 500_000;

@@ -1,4 +1,4 @@
-/** Everything at one step of a run: every state, what changed in it, what is on its way. */
+/** Returns the complete state at one step of a run: every node with its last change, and the messages in transit. */
 import { type momentsOf, protocolOf } from "../../../../src/experiment/recording.ts";
 import type { Scenes } from "../../../../src/experiment/scene.ts";
 import { arrangementOf, protocolNamed } from "../../../../src/protocols/index.ts";
@@ -10,7 +10,7 @@ import { workAt } from "./work.ts";
 
 export type Moments = ReturnType<typeof momentsOf>;
 
-/** @param step −1: before the first */
+/** Returns the state at a step. @param step −1 is before the first step */
 export function lookAt(
   { trace }: Run,
   { steps, drawing, family }: Pick<ShownRun, "steps" | "drawing" | "family">,
@@ -20,7 +20,7 @@ export function lookAt(
   const { header, entries } = trace;
   const count = step < 0 ? 0 : (steps[step]?.entries ?? entries.length);
   const earlier = step < 1 ? 0 : (steps[step - 1]?.entries ?? 0);
-  // Of the moment before only texts are kept: its states go on to the next.
+  // Keep only the texts for the previous step, because the state objects continue to change.
   const before = new Map(
     moments.after(earlier).snapshot.nodes.map(({ id, state }) => [id, new Map(flat(state))] as const),
   );
@@ -28,7 +28,7 @@ export function lookAt(
   const protocol = protocolOf(header);
   const states = new Map(now.snapshot.nodes.map(({ id, state }) => [id, state]));
   const told = scenes.at(count);
-  // Not every change of a picture is recorded, but what it is made from is known.
+  // Compute the view from the state, because not every change to a view is recorded.
   const seen = told.nodes.map((shown) => {
     const state = states.get(shown.node) ?? null;
     return state === null ? shown : { ...shown, view: protocol.view(state, shown.node) };
@@ -74,12 +74,12 @@ export function lookAt(
   return { step, headline: presentation.headline(scene), messages, work, nodes, arrangement, inFlight, hasStates };
 }
 
-/** In characters: at an arrow, and in a list. */
+/** The maximum length of a text in characters. The first is for arrows, the second for lists. */
 const [MAX_LABEL, MAX_TOLD] = [20, 40];
 const MAX_FIELDS = 60;
 const MAX_TEXT = 90;
 
-/** Fields by their path; what is small stands on one line. */
+/** Returns the fields by path. Small values are shown on one line. */
 function flat(state: unknown, path = "", room: number = MAX_FIELDS): [string, string][] {
   if (state === null && path === "") return [];
   const text = textOf(state);
@@ -94,7 +94,10 @@ function flat(state: unknown, path = "", room: number = MAX_FIELDS): [string, st
   return fields.slice(0, room);
 }
 
-/** As JSON without quotes, with blanks after commas; of a long one the beginning, which is a little longer than is shown. */
+/**
+ * Formats a value as JSON without quotes and with spaces after commas. Long values are cut off slightly beyond the
+ * length that is shown.
+ */
 function textOf(value: unknown): string {
   if (value === undefined) return "–";
   if (typeof value !== "object" || value === null)

@@ -8,7 +8,7 @@ const laboratory = new TestedLaboratory();
 const told = async (words: Words) =>
   (await laboratory.run(words)).drawing.axes.events.networks.map(({ words: said }) => said);
 
-test("loss and delay that a form asks for are there from the beginning; the usual delay is no fault", async () => {
+test("shows loss and delay from a form from the beginning, but not the usual delay", async () => {
   const words = { protocol: "ricart-agrawala", nodes: "3" };
   expect(await told(words)).toEqual([]);
   expect(await told({ ...words, delay: "10" })).toEqual([]);
@@ -20,7 +20,7 @@ test("loss and delay that a form asks for are there from the beginning; the usua
   ]);
 });
 
-test("an act leaves the network as it was, but for what it did", async () => {
+test("keeps the network unchanged except for the effect of an act", async () => {
   const words = { protocol: "ricart-agrawala", nodes: "3", loss: "0.1" };
   const { steps } = await laboratory.run(words);
   const fork = `${steps[4]?.entries} slow 0 1`;
@@ -29,7 +29,7 @@ test("an act leaves the network as it was, but for what it did", async () => {
   expect(after.at(-1)).toBe("10 % of the messages dropped; 0 – 1: 100 ms of delay");
 });
 
-test("a heal mends what is cut, and leaves a slow link slow; a link that is told anew is told once", async () => {
+test("mends cuts with a heal, keeps slow links slow, and describes a changed link once", async () => {
   const { steps } = await laboratory.run({ protocol: "bully", nodes: "3" });
   const at = steps[3]?.entries;
   const fork = [`${at} slow 0 1`, `${at} isolate 2`, `${at} heal 0`, `${at} slow 0 1`].join(";");
@@ -38,7 +38,7 @@ test("a heal mends what is cut, and leaves a slow link slow; a link that is told
   expect(after.at(-1)).toBe("0 – 1: 100 ms of delay");
 });
 
-test("what is alike in both directions is said once", () => {
+test("describes equal conditions in both directions once", () => {
   expect(bothWays("cut: 0 → 1; cut: 1 → 0; 1 → 2: 9 ms of delay")).toBe("cut: 0 – 1; 1 → 2: 9 ms of delay");
   expect(bothWays("1 → 0: 9 ms of delay; 0 → 1: 8 ms of delay")).toBe("1 → 0: 9 ms of delay; 0 → 1: 8 ms of delay");
   expect(bothWays("")).toBe("");

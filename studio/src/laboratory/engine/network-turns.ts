@@ -1,20 +1,20 @@
-/** What the network of a scenario is like, and what its steps do to it, in words: one fault after the other, with `; ` between them. */
+/** Describes the network conditions in a scenario and how its steps change them. Faults are separated by `; `. */
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import { linkTexts as textsOf } from "../../../../src/trace/link-model.ts";
 import type { NetworkTurn } from "./drawing.ts";
 
 type Step = Scenario["steps"][number];
 
-/** What is wrong with the network from the beginning; empty where every message takes the usual time. */
+/** Describes the initial faults. Empty if all messages have the default delay. */
 export function beginningText({ links = [], delayMs, ...conditions }: Scenario["network"]): string {
   const slow = delayMs === undefined || delayMs === USUAL_MS ? {} : { delayMs };
   return [...conditionTexts({ ...conditions, ...slow }), ...links.flatMap(linkTexts)].join("; ");
 }
 
-/** So long a message takes where nobody says otherwise. */
+/** The default delay of a message, in milliseconds. */
 export const USUAL_MS = 10;
 
-/** @param before what the network was like until then, in the same words */
+/** Describes the conditions after a step, if the step changes them. @param before the previous description */
 export function turnedBy(step: Step, at: number, before: string, nodes: readonly number[]): NetworkTurn[] {
   const { partition, cut, mend, link, heal } = step;
   const begun = [
@@ -25,17 +25,17 @@ export function turnedBy(step: Step, at: number, before: string, nodes: readonly
   if (begun.length === 0 && heal === undefined && mend === undefined && link === undefined) return [];
   const isMended = heal !== undefined || mend !== undefined || partition !== undefined;
   const isSaidAnew = (words: string): boolean => link !== undefined && words.startsWith(`${endsText(link)}: `);
-  // A heal mends cuts; what was done to links stays, until it is done otherwise.
+  // Healing mends cuts. Link conditions last until they are changed.
   const left = before
     .split("; ")
     .filter((words) => words !== "" && !isSaidAnew(words) && !(isMended && isCutText(words)));
   return [{ at, words: [...left, ...begun].join("; ") }];
 }
 
-/** Whether these words are of links through which nothing passes, which a heal mends. */
+/** Returns whether the text describes a cut, which healing would mend. */
 export const isCutText = (words: string): boolean => /^(split|cut)/.test(words);
 
-/** The same with what is alike in both directions of a link said once. */
+/** Merges conditions that are equal in both directions of a link. */
 export function bothWays(words: string): string {
   const all = words.split("; ");
   const merged = all.flatMap((text, place): string[] => {
@@ -49,8 +49,8 @@ export function bothWays(words: string): string {
 
 export function splitText(partition: NonNullable<Step["partition"]>, nodes: readonly number[]): string {
   if ("oneWay" in partition) return `cut: ${listText(partition.oneWay.from)} → ${listText(partition.oneWay.to)}`;
-  if ("bridge" in partition) return `split: only ${partition.bridge} hears both halves`;
-  if ("majorityRing" in partition) return "split: each hears its neighbours only";
+  if ("bridge" in partition) return `split: only ${partition.bridge} is linked to both halves`;
+  if ("majorityRing" in partition) return "split: each is linked only to its neighbors";
   const named = partition.flat();
   const rest = nodes.filter((node) => !named.includes(node));
   return `split: ${[...partition, ...(rest.length === 0 ? [] : [rest])].map(listText).join(" | ")}`;
@@ -60,7 +60,7 @@ const listText = (nodes: unknown): string => (Array.isArray(nodes) ? nodes.join(
 
 export type Conditions = Pick<Scenario["network"], "delayMs" | "lossRate" | "duplicateRate" | "order">;
 
-/** None where it is as usual. */
+/** Describes link conditions. Empty if they are the default conditions. */
 export function linkTexts({ from, to, ...conditions }: NonNullable<Step["link"]>): string[] {
   const texts = conditionTexts(conditions);
   return texts.length === 0 ? [] : [`${endsText({ from, to })}: ${texts.join(", ")}`];

@@ -1,4 +1,4 @@
-/** A page with a content security policy may not compile text: zod is told before its first schema is made. */
+/** Configures zod before its first schema is created, because a content security policy may forbid compiling text. */
 import { z } from "zod";
 
 z.config({ jitless: true });

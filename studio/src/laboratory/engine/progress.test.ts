@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Progress } from "./answers.ts";
 import { Laboratory } from "./laboratory.ts";
 
-it("says how far it is with a long run, while it is simulated and while its states are kept", async () => {
+it("reports progress of a long run while it is simulated and while its states are stored", async () => {
   const laboratory = new Laboratory(() => Promise.reject(new Error("expected no scenario")));
   const told: Progress[] = [];
   const words = { protocol: "isis", nodes: "5", messages: "30" };
@@ -12,5 +12,5 @@ it("says how far it is with a long run, while it is simulated and while its stat
   const simulated = counts("simulated");
   expect(simulated).toEqual(Array.from({ length: Math.floor(entries / 2_000) }, (_, i) => (i + 1) * 2_000));
   expect(simulated.length).toBeGreaterThan(1);
-  expect(counts("ready to be looked into").at(-1)).toBeGreaterThan(entries - 2_000);
+  expect(counts("ready to view").at(-1)).toBeGreaterThan(entries - 2_000);
 });

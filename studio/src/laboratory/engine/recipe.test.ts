@@ -4,7 +4,7 @@ import type { ShownRun } from "./answers.ts";
 import { casesOf, commandOf, comparing, forksOf, frameOf, hashOf, placeOf } from "./recipe.ts";
 
 describe("a link", () => {
-  it("says everything that it was made from", () => {
+  it("contains all its words", () => {
     const words = {
       protocol: "ricart-agrawala",
       nodes: "3",
@@ -16,11 +16,11 @@ describe("a link", () => {
     expect(placeOf(hashOf({ page: "run", words }))).toEqual({ page: "run", words });
   });
 
-  it("that nobody wrote leads to the gallery", () => {
+  it("that is empty or invalid leads to the gallery", () => {
     for (const hash of ["", "#", "#/nowhere", "#run", "#/?x"]) expect(placeOf(hash).page).toBe("gallery");
   });
 
-  it("names the command that does the same", () => {
+  it("has the equivalent command", () => {
     expect(commandOf({ page: "run", words: { protocol: "bully", nodes: "8", started: "on", at: "3", loss: "" } })).toBe(
       "npx coterie sim bully --nodes 8 --started",
     );
@@ -30,7 +30,7 @@ describe("a link", () => {
     expect(commandOf({ page: "run", words: { protocol: "bully", fork: "1 crash 0" } })).toBeNull();
   });
 
-  it("names none for the steps of a scenario under another algorithm, or another form of it", () => {
+  it("has no command for a scenario under another algorithm or variant", () => {
     const command = (words: Record<string, string>, own: Record<string, string> = { protocol: "maekawa" }) =>
       commandOf({ page: "run", words: { scenario: "maekawa-deadlock", ...words } }, own);
     const same = "npx coterie sim scenarios/maekawa-deadlock.yaml";
@@ -46,7 +46,7 @@ describe("a link", () => {
     );
   });
 
-  it("names a command of which no word ends another's quotes", () => {
+  it("has a command with correctly quoted words", () => {
     expect(commandOf({ page: "run", words: { recording: "it's mine.jsonl" } })).toBe(
       String.raw`npx coterie trace 'it'\''s mine.jsonl'`,
     );
@@ -55,7 +55,7 @@ describe("a link", () => {
     );
   });
 
-  it("keeps acts that can be read", () => {
+  it("keeps valid acts", () => {
     expect(forksOf("57 crash 2;and so on;80 timer 3 log.election;9 explode 1")).toEqual([
       { entries: 57, act: "crash", node: 2, what: "" },
       { entries: 80, act: "timer", node: 3, what: "log.election" },
@@ -63,7 +63,7 @@ describe("a link", () => {
   });
 });
 
-test("an act at the cursor undoes what was done later, and Undo takes back the last", () => {
+test("drops later acts on an act at the cursor, and takes back the last one on Undo", () => {
   const forks = forksOf("2 crash 0;9 start 0");
   const run = { steps: [{ entries: 1 }, { entries: 5 }], forks } as unknown as ShownRun;
   const words = afterAct({ protocol: "bully", at: "1" }, run, 1, { act: "crash", node: 1, what: "" });
@@ -75,7 +75,7 @@ test("an act at the cursor undoes what was done later, and Undo takes back the l
 describe("several protocols in one link", () => {
   const words = { protocol: "bully", variant: "monitored", with: "ring,chang-roberts,ring", nodes: "6", at: "3" };
 
-  it("are cases with the same words, each once", () => {
+  it("are distinct cases with the same words", () => {
     expect(casesOf(words)).toEqual([
       { name: "bully:monitored", words: { protocol: "bully", variant: "monitored", nodes: "6" } },
       { name: "ring", words: { protocol: "ring", nodes: "6" } },
@@ -83,7 +83,7 @@ describe("several protocols in one link", () => {
     ]);
   });
 
-  it("come and go", () => {
+  it("can be added and removed", () => {
     const left = comparing(words, ["ring", "bully:monitored"]);
     expect(left).toEqual({ protocol: "ring", with: "bully:monitored", nodes: "6" });
     expect(casesOf(left).map(({ name }) => name)).toEqual(["ring", "bully:monitored"]);
@@ -91,7 +91,7 @@ describe("several protocols in one link", () => {
   });
 });
 
-test("a frame has the link of the run, and no word of it ends an attribute", () => {
+test("gives a frame the link of the run, with escaped words", () => {
   const code = frameOf("https://your.host/laboratory.html", { protocol: "bully", crash: "4", at: "9" }, 'it "leads"');
   expect(code).toContain('src="https://your.host/laboratory.html?embed#/run?protocol=bully&amp;crash=4&amp;at=9"');
   expect(code).toContain('title="it &quot;leads&quot;"');

@@ -1,14 +1,14 @@
-/** Where one is in the laboratory, as the hash of its address: a link says all that is needed to make the same run again. */
+/** A place in the laboratory, as the hash of its address. A link contains everything needed to repeat the run. */
 
 import { MAX_DRAWN } from "./limits.ts";
 
 export type PageName = "gallery" | "run" | "check" | "compare" | "tour" | "live" | "embed";
 
 /**
- * The words of an experiment as people write them, `protocol` among them. `scenario`: a file's name instead of words;
- * `counterexample`: the run is what the checker finds; `fork`: what was done to it, after how many of its entries; `branches`:
- * what was done to it otherwise, and left; `at`: the cursor;
- * `with`: further protocols for the same steps; `recording`: the run is a file that was opened in this browser; `part`: which part of a long one, from 1.
+ * The words of an experiment as users write them, including `protocol`. `scenario`: the name of a file that replaces
+ * the words. `counterexample`: the run that the checker finds. `recording`: a file that was opened in this browser.
+ * `part`: the part of a long recording, counting from 1. `fork`: acts on the run, each after a number of entries.
+ * `branches`: the acts of other branches. `with`: additional protocols. `at`: the cursor.
  */
 export type Words = Readonly<Record<string, string>>;
 
@@ -17,7 +17,7 @@ export interface Place {
   readonly words: Words;
 }
 
-/** Words that say where a run comes from, and are no words of an experiment. */
+/** Words that describe the source of a run rather than options of an experiment. */
 export const ownWords: readonly string[] = [
   "protocol",
   "scenario",
@@ -30,9 +30,12 @@ export const ownWords: readonly string[] = [
   "part",
 ];
 
-/** More acts than this nobody follows, and each makes the run anew. */
+/** The maximum number of acts. Each act requires repeating the run. */
 export const MAX_FORKS = 20;
-/** In characters, with the step of the cursor; longer addresses are cut by chats and mail programs. */
+/**
+ * The maximum length of a link in characters, including the cursor's step. Chat and mail programs cut off longer
+ * addresses.
+ */
 export const MAX_LINK = 4_000;
 
 const pages: readonly PageName[] = ["gallery", "run", "check", "compare", "tour", "live", "embed"];
@@ -42,13 +45,13 @@ export function hashOf({ page, words }: Place): string {
   return `#/${page}${query === "" ? "" : `?${query}`}`;
 }
 
-/** Of the link of a run in characters, wherever its cursor goes. */
+/** Returns the length of a run's link in characters, with room for any cursor. */
 export const linkLength = (words: Words): number =>
   hashOf({ page: "run", words: { ...words, at: String(MAX_DRAWN) } }).length;
 
 const partsOf = (hash: string): string[] => /^#\/([a-z]*)(?:\?(.*))?$/.exec(hash)?.slice(1) ?? [];
 
-/** Why a link leads to no page; empty if it leads to one. */
+/** Returns why a link does not lead to a page, or an empty string if it does. */
 export function pageProblem(hash: string): string {
   const [name] = partsOf(hash);
   if (/^#?\/?$/.test(hash) || pages.some((page) => page === name)) return "";
@@ -62,7 +65,7 @@ export function placeOf(hash: string): Place {
   return { page, words: Object.fromEntries(new URLSearchParams(query)) };
 }
 
-/** In the words of a fork. Whose `what` is a node is done to the link between both, in both directions. */
+/** The kinds of acts. If `what` is a node, the act affects both directions of the link between the two nodes. */
 const acts = [
   ...(["crash", "start", "pause", "resume", "timer", "command"] as const),
   ...(["lose", "duplicate", "delay"] as const),
@@ -71,20 +74,20 @@ const acts = [
 
 export type ActKind = (typeof acts)[number];
 
-/** Something that is done to a run at one of its entries. */
+/** An act on a run, after a given number of its entries. */
 export interface Fork {
   readonly entries: number;
   readonly act: ActKind;
   readonly node: number;
-  /** The timer, the message's id, or the other end of a link. */
+  /** The timer, the message's id, or the node at the other end of a link. */
   readonly what: string;
 }
 
-/** `57 crash 2;80 timer 3 answer`. */
+/** Formats acts for a link: `57 crash 2;80 timer 3 answer`. */
 export const forksText = (forks: readonly Fork[]): string =>
   forks.map(({ entries, act, node, what }) => `${entries} ${act} ${node} ${what}`.trim()).join(";");
 
-/** What cannot be read is left out: `actProblem` says what that is. */
+/** Parses the acts in a link. Invalid ones are omitted; `actProblem` describes them. */
 export function forksOf(text: string): Fork[] {
   return text.split(";").flatMap((part) => forkIn(part) ?? []);
 }
@@ -97,28 +100,28 @@ function forkIn(part: string): Fork | null {
   return act === undefined ? null : { entries: Number(entries), act, node: Number(node), what };
 }
 
-/** Why acts of a link cannot be read; empty if all can. */
+/** Returns why the acts in a link are invalid, or an empty string if they are valid. */
 export function actProblem({ fork = "", branches = "" }: Words): string {
   const part = [fork, ...branches.split(BETWEEN_BRANCHES)]
     .flatMap((text) => text.split(";"))
     .find((each) => each !== "" && forkIn(each) === null);
   if (part === undefined) return "";
   const [, , name] = WRITTEN_ACT.exec(part) ?? [];
-  if (name === undefined) return `expected acts such as “57 crash 2” in the link, got “${part}”`;
-  return `No act is called “${name}”. The acts are ${acts.slice(0, -1).join(", ")} and ${acts.at(-1)}.`;
+  if (name === undefined) return `expected actions such as “57 crash 2” in the link, got “${part}”`;
+  return `No action is called “${name}”. The actions are ${acts.slice(0, -1).join(", ")} and ${acts.at(-1)}.`;
 }
 
 export const BETWEEN_BRANCHES = "|";
 
 export const MAX_COMPARED = 6;
 
-/** One of several protocols that take the same steps: its name, and its variant after a colon. */
+/** One of several protocols that take the same steps: its name, followed by a colon and the variant if there is one. */
 export interface Case {
   readonly name: string;
   readonly words: Words;
 }
 
-/** The run alone: without what was done to it, and where the cursor stands. */
+/** Returns the words of the run, without acts and cursor. */
 export function untouched({
   at: _at,
   fork: _fork,
@@ -129,7 +132,7 @@ export function untouched({
   return words;
 }
 
-/** The protocol of the words first, then those of `with`, each once. */
+/** Returns the protocol given in the words and the protocols given in `with`, each once. */
 export function casesOf({ with: others = "", at: _at, ...words }: Words): Case[] {
   const { protocol = "", variant } = words;
   const first = variant === undefined || variant === "" ? protocol : `${protocol}:${variant}`;
@@ -141,7 +144,7 @@ export function casesOf({ with: others = "", at: _at, ...words }: Words): Case[]
   });
 }
 
-/** The same steps for these protocols; nothing is left to compare without any. */
+/** Returns the words with these protocols. Without protocols, there is nothing to compare. */
 export function comparing(words: Words, names: readonly string[]): Words {
   const [first = "", ...others] = names;
   const [protocol = "", variant = ""] = first.split(":");
@@ -154,7 +157,7 @@ export function comparing(words: Words, names: readonly string[]): Words {
   };
 }
 
-/** A frame with a run, for a page of somebody else. @param base the address of this page */
+/** Returns the HTML for a frame that shows a run. @param base the address of this page */
 export function frameOf(base: string, words: Words, title: string): string {
   const attribute = (text: string): string => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
   const source = `${base}?embed${hashOf({ page: "run", words })}`;
@@ -162,8 +165,8 @@ export function frameOf(base: string, words: Words, title: string): string {
 }
 
 /**
- * The command that does the same in a terminal; null where there is none, as for the steps of a scenario under another algorithm.
- * @param own protocol and variant of the scenario that the words name
+ * Returns the equivalent shell command, or null if there is none, as for a scenario under a different algorithm.
+ * @param own the protocol and variant of the scenario that the words name
  */
 export function commandOf({ page, words }: Place, own: Words = {}): string | null {
   const { protocol = "", variant = "", scenario, counterexample, fork, recording } = words;
@@ -183,6 +186,6 @@ export function commandOf({ page, words }: Place, own: Words = {}): string | nul
   return ["npx coterie", name, quoted(protocol), ...flags].join(" ");
 }
 
-/** As one word of a shell, whatever a link or a file's name holds. */
+/** Quotes any text from a link or file name so that a shell reads it as one word. */
 const quoted = (text: string): string =>
   /^[\w.,:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -1,4 +1,4 @@
-/** What was done to the links of a recorded cluster is drawn as in a simulated run, and lasts in its forks. */
+/** Tests that link faults of a recorded cluster are drawn as in a simulated run, and last in its forks. */
 import { expect, test } from "vitest";
 import type { Act, NetworkPicture } from "../../../../src/cluster/feed.ts";
 import { changesOf, healthyNetwork, networkAfter } from "../../../../src/cluster/local/wanted-network.ts";
@@ -11,7 +11,7 @@ type NetworkAct = Parameters<typeof networkAfter>[1] & Act;
 const BOOT_MS = 1_795_454_922_546;
 const NODES = [0, 1, 2, 3];
 
-/** A run of the bully as a live cluster records it, with what was done to its links as the supervisor records that. */
+/** Opens a bully run as recorded by a live cluster, with link faults as recorded by the supervisor. */
 async function recorded(acts: readonly (readonly [at: number, act: NetworkAct])[]): Promise<TestedLaboratory> {
   const laboratory = new TestedLaboratory();
   await laboratory.run({ protocol: "bully", nodes: "4" });
@@ -34,14 +34,14 @@ async function recorded(acts: readonly (readonly [at: number, act: NetworkAct])[
 }
 
 const RECORDING = { recording: "live.jsonl", protocol: "bully" };
-/** What the network was like one after the other, as long as there was time for it. */
+/** Returns the network conditions in order, except conditions of zero duration. */
 async function networksOf(laboratory: TestedLaboratory, words: Words = RECORDING): Promise<string[]> {
   const { networks } = (await laboratory.run(words)).drawing.axes.time;
   const lasting = networks.filter(({ since }, place) => since !== networks[place + 1]?.since);
   return lasting.map(({ words: said }) => said).filter((said, place, all) => said !== all[place - 1]);
 }
 
-test("splits, cuts, loss and delay are spans, each from when it was done until it was healed", async () => {
+test("shows splits, cuts, loss and delay as spans from their beginning until the heal", async () => {
   const laboratory = await recorded([
     [
       5,
@@ -67,7 +67,7 @@ test("splits, cuts, loss and delay are spans, each from when it was done until i
   ]);
 });
 
-test("older words of conditions are read as well, and what is no fault of links is none", async () => {
+test("accepts older notations of conditions, and ignores faults that do not concern links", async () => {
   const laboratory = await recorded([]);
   const text = (await laboratory.export()).trimEnd().concat(
     ...NODES.map((node) => {
@@ -82,7 +82,7 @@ test("older words of conditions are read as well, and what is no fault of links 
   expect(said).toEqual(["20 % of the messages dropped; 0 to 30 ms of delay"]);
 });
 
-test("a fork goes on under what was done to links before, and tells it once", async () => {
+test("keeps earlier link faults in a fork, and reports them once", async () => {
   const laboratory = await recorded([[5, { type: "split", groups: [[0, 1, 2], [3]] }]]);
   const { steps } = await laboratory.run(RECORDING);
   const { entries } = steps.at(-1) as { entries: number };
@@ -97,7 +97,7 @@ test("a fork goes on under what was done to links before, and tells it once", as
   expect(healed.drawing.axes.time.networks.at(-1)?.words).toBe("");
 });
 
-test("a simulated run that was saved has the spans that it had", async () => {
+test("keeps the spans of a saved simulated run", async () => {
   const laboratory = new TestedLaboratory();
   const { steps } = await laboratory.run({ protocol: "bully", nodes: "3" });
   const fork = [10, 20, 30].map((ms) => (steps.findLast(({ at }) => at < ms) ?? steps[0])?.entries);

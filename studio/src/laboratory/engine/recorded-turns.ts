@@ -1,4 +1,7 @@
-/** What a recording says that was done to links: as steps, so that forks go on under it, and in words, for spans. */
+/**
+ * Converts the link faults in a recording to steps, so that forks continue with them, and to text that describes them
+ * in spans.
+ */
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
 import { type LinkFault, linkFaultIn, type SendingConditions } from "../../../../src/trace/link-model.ts";
@@ -10,11 +13,11 @@ type Step = Scenario["steps"][number];
 export interface RecordedTurn {
   readonly at: number;
   readonly step: Step;
-  /** What the network is like from then on. */
+  /** The network conditions from that time on. */
   readonly words: string;
 }
 
-/** What one act does to many links, each node of a cluster says within so many milliseconds. */
+/** How long it takes all nodes in a cluster to report the effect of one act. */
 const TOGETHER_MS = 20;
 
 export function recordedTurns({ header: { nodes, madeBy }, entries }: Trace): RecordedTurn[] {
@@ -42,7 +45,7 @@ class Links {
   readonly #nodes: readonly number[];
   readonly #cuts: ReadonlyMap<number, Set<number>>;
   readonly #sending = new Map<number, SendingConditions>();
-  /** By both ends. */
+  /** Changed conditions, keyed by the two ends of the link. */
   readonly #changed = new Map<
     string,
     { readonly from: number; readonly to: number; readonly conditions: Conditions }
@@ -53,7 +56,7 @@ class Links {
     this.#cuts = new Map(nodes.map((node) => [node, new Set()]));
   }
 
-  /** Returns the same as steps of a scenario. */
+  /** Records a fault reported by a node. Returns the equivalent steps of a scenario. */
   turned(node: number, fault: LinkFault): Step[] {
     const cuts = this.#cuts.get(node) as Set<number>;
     const others = this.#nodes.filter((other) => other !== node);

@@ -1,4 +1,4 @@
-/** Runs as files, and the limits of what a link holds. */
+/** Tests runs as files, and the limits of links. */
 import { existsSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -23,7 +23,7 @@ const NO_SOURCES = {
 };
 
 describe("a trace file", () => {
-  it("is the same run again, in another browser, and can be forked", async () => {
+  it("restores the run in another browser, and can be forked", async () => {
     const run = await laboratory.run({ protocol: "bully", nodes: "4", fork: "12 crash 3" });
     const last = await laboratory.look(run.steps.length - 1);
     const text = await laboratory.export();
@@ -42,7 +42,7 @@ describe("a trace file", () => {
     expect(forked.forks).toHaveLength(1);
   });
 
-  it("of a live cluster counts time from its first event", async () => {
+  it("counts time from the first event of a live cluster", async () => {
     const run = await laboratory.run({ protocol: "bully", nodes: "4" });
     const [header = "", ...lines] = (await laboratory.export()).trimEnd().split("\n");
     const BOOT_MS = 1_795_454_922_546;
@@ -53,7 +53,7 @@ describe("a trace file", () => {
     expect(recorded.steps.map(({ at }) => at)).toEqual(run.steps.map(({ at }) => at));
   });
 
-  it("that is not one is refused in one sentence that names file and line", async () => {
+  it("is rejected if invalid, in one sentence with file and line", async () => {
     await laboratory.run({ protocol: "bully", nodes: "3" });
     const text = await laboratory.export();
     const [header = "", ...entries] = text.split("\n");
@@ -68,7 +68,7 @@ describe("a trace file", () => {
       await expect(laboratory.open("bad.jsonl", content)).rejects.toThrow(sentence);
   });
 
-  it("with more entries than are opened at once is opened in parts, each of which says which it is", async () => {
+  it("with too many entries is opened in numbered parts", async () => {
     const { entries: total } = await laboratory.run({ protocol: "epoch-bully", nodes: "3", until: "60000" });
     const reported: number[] = [];
     const text = await laboratory.export();
@@ -92,7 +92,7 @@ describe("a trace file", () => {
     expect(() => partOf(whole, "x", most)).toThrow("from 1 to 3, got x");
   });
 
-  it("is shown from the middle of a run, too, where no state is known", async () => {
+  it("can begin in the middle of a run, with unknown states", async () => {
     await laboratory.run({ protocol: "epoch-bully", nodes: "3", until: "20000", fork: "1200 crash 2" });
     const whole = opened("crash.jsonl", await laboratory.export());
     const last = partOf(whole, "2", 1_100);
@@ -105,10 +105,10 @@ describe("a trace file", () => {
       new Set(["unknown: not every state is known"]),
     );
     const forked = runOf({ recording: "crash.jsonl", part: "2", fork: "40 crash 1" }, { ...NO_SOURCES, recording });
-    await expect(forked).rejects.toThrow(/expected to know every state at that point/);
+    await expect(forked).rejects.toThrow(/expected every state at that point/);
   });
 
-  it("whose properties take too long to check says how far they were checked", async () => {
+  it("whose properties take too long to check reports how far they were checked", async () => {
     await laboratory.run({ protocol: "epoch-bully", nodes: "3", until: "30000" });
     const trace = opened("slow.jsonl", await laboratory.export());
     const { length } = trace.entries;
@@ -119,7 +119,7 @@ describe("a trace file", () => {
     expect(checkedWithin(trace, () => true).findings).toEqual(replayed(trace, undefined).findings);
   });
 
-  it("larger than is read is opened at its beginning, with a way to its end", async () => {
+  it("that is too large is opened at its beginning, with instructions for its end", async () => {
     await laboratory.run({ protocol: "bully", nodes: "4" });
     const text = await laboratory.export();
     const beginning = opened("large.jsonl", text.slice(0, 5_000), 3_000_000, () => {}, 4_000);
@@ -130,7 +130,7 @@ describe("a trace file", () => {
     ]);
   });
 
-  it("that ends within a line is opened up to there, and says so", async () => {
+  it("that ends within a line is opened up to that line, with a note", async () => {
     await laboratory.run({ protocol: "bully", nodes: "4" });
     const text = await laboratory.export();
     await laboratory.open("torn.jsonl", text.slice(0, -30));
@@ -144,7 +144,7 @@ describe("a trace file", () => {
     expect(torn.entries).toBe(whole.entries - 1);
   });
 
-  it("of 23 minutes with 250,000 entries is opened whole", { tags: ["long"] }, async () => {
+  it("of 23 minutes with 250,000 entries is opened as a whole", { tags: ["long"] }, async () => {
     const { entries, steps } = await laboratory.run({
       protocol: "epoch-bully",
       nodes: "5",
@@ -158,14 +158,14 @@ describe("a trace file", () => {
     expect((await laboratory.look(run.steps.length - 1)).headline).toBe("Epoch 1: node 4 leads.");
   });
 
-  it("is not in a link", async () => {
+  it("is not contained in a link", async () => {
     const words = { recording: "never.jsonl", protocol: "bully" };
     await expect(laboratory.run(words)).rejects.toThrow(/never\.jsonl to be opened here first/);
   });
 });
 
 describe("a link", () => {
-  it("with an unknown page or act says what there is", async () => {
+  it("with an unknown page or act lists the known ones", async () => {
     for (const hash of ["", "#", "#/", "#/gallery", "#/run?protocol=bully&nodes=3", "#/tour?tour=silence"])
       expect(pageProblem(hash)).toBe("");
     expect(pageProblem("#/fork?protocol=bully")).toBe(
@@ -173,17 +173,17 @@ describe("a link", () => {
     );
     expect(pageProblem("#/run/bully")).toMatch(/^No page is called “\/run\/bully”/);
     await expect(laboratory.run({ protocol: "bully", fork: "12 explode 3" })).rejects.toThrow(
-      /^No act is called “explode”\. The acts are crash, start, .* and heal\.$/,
+      /^No action is called “explode”\. The actions are crash, start, .* and heal\.$/,
     );
     await expect(laboratory.run({ protocol: "bully", fork: "12 crash 3;crash 2" })).rejects.toThrow(
-      "expected acts such as “57 crash 2” in the link, got “crash 2”",
+      "expected actions such as “57 crash 2” in the link, got “crash 2”",
     );
     const branches = "12 crash 3|20 explode 1";
-    await expect(laboratory.run({ protocol: "bully", branches })).rejects.toThrow(/^No act is called “explode”/);
+    await expect(laboratory.run({ protocol: "bully", branches })).rejects.toThrow(/^No action is called “explode”/);
     expect(() => scenarioText("bully-z")).toThrow("No scenario is called “bully-z”. The gallery lists the scenarios.");
   });
 
-  it("with any numbers makes a run, or names the word that makes no sense", async () => {
+  it("with any numbers makes a run, or names the invalid word", async () => {
     await expect(laboratory.run({ protocol: "raft", nodes: "1000000000" })).rejects.toThrow(
       'expected --nodes to be a whole number from 1 to 100 in the laboratory, got "1000000000"',
     );
@@ -230,22 +230,22 @@ describe("a link", () => {
     );
   });
 
-  it("whose run never ends in reasonable time is refused with a way to shorten it", { tags: ["long"] }, async () => {
+  it("whose run takes too long is rejected with a way to shorten it", { tags: ["long"] }, async () => {
     await expect(laboratory.run({ protocol: "heartbeat", nodes: "40", until: "999999999" })).rejects.toThrow(
       /^expected a run of at most 500000 events, got more: end it earlier with --until/,
     );
   });
 
-  it("holds so many acts, and so many characters", async () => {
+  it("has a limited number of acts and characters", async () => {
     const fork = { entries: 1, act: "crash", node: 0, what: "" } as const;
     const words = { protocol: "bully", fork: forksText(Array(MAX_FORKS + 1).fill(fork)) };
-    await expect(laboratory.run(words)).rejects.toThrow(`at most ${MAX_FORKS} acts upon a run, got ${MAX_FORKS + 1}`);
+    await expect(laboratory.run(words)).rejects.toThrow(`at most ${MAX_FORKS} actions on a run, got ${MAX_FORKS + 1}`);
     await expect(laboratory.run({ protocol: "bully", options: "x".repeat(MAX_LINK) })).rejects.toThrow(
       `a link of at most ${MAX_LINK} characters`,
     );
   });
 
-  it("that is made is made with its cursor, too", async () => {
+  it("is limited including its cursor", async () => {
     const bare = { protocol: "bully", nodes: "2", branches: "" };
     const room = MAX_LINK - hashOf({ page: "run", words: { ...bare, branches: "9" } }).length;
     const isMade = (words: Words) =>
@@ -263,9 +263,9 @@ describe("a link", () => {
     expect(new Set(made)).toEqual(new Set([true, false]));
   });
 
-  it("of the docs leads to scenarios that there are", () => {
+  it("in the docs leads to existing scenarios", () => {
     const root = new URL("../../../../", import.meta.url);
-    const links = readFileSync(new URL("docs/laboratory/embed.md", root), "utf8").match(/#\/[a-z]+\?[^\s`"]+/g) ?? [];
+    const links = readFileSync(new URL("docs/learn/embed.md", root), "utf8").match(/#\/[a-z]+\?[^\s`"]+/g) ?? [];
     expect(links.length).toBeGreaterThan(10);
     for (const link of links) {
       const { scenario = "" } = placeOf(link).words;

@@ -1,4 +1,4 @@
-/** Trace files: recordings of live clusters, runs of the simulator, counterexamples. */
+/** Opens trace files: recordings of live clusters, runs from the simulator, and counterexamples. */
 import { UsageError } from "../../../../src/core/errors.ts";
 import { protocolOf } from "../../../../src/experiment/recording.ts";
 import { originOf } from "../../../../src/trace/excerpt.ts";
@@ -7,14 +7,15 @@ import type { Part } from "./answers.ts";
 import { MAX_OPENED, MAX_TEXT } from "./limits.ts";
 
 export interface Recording extends ReadTrace {
-  /** What of the file was not read; empty if all of it was. */
+  /** A sentence about the part of the file that was not read. Empty if all of it was read. */
   readonly left: string;
 }
 
 /**
- * @param bytes of the whole file, of which `text` may be the beginning
- * @param onEntries is called now and then with the number of entries so far
- * @throws UsageError that names the file, and the line where there is one
+ * Parses a trace file.
+ * @param bytes the size of the whole file; `text` may contain only its beginning
+ * @param onEntries called periodically with the number of entries so far
+ * @throws UsageError that names the file and, if there is one, the line
  */
 export function opened(
   name: string,
@@ -27,8 +28,8 @@ export function opened(
     const read = text.length > most ? text.slice(0, most) : text;
     const isBeginning = text.length > most || bytes > most;
     const trace = readTrace(read, { maxEntries: Number.POSITIVE_INFINITY, onEntries });
-    if (trace.entries.length === 0) throw new UsageError("bad-trace", "expected events, got a header alone");
-    protocolOf(trace.header); // Which the registry has to know.
+    if (trace.entries.length === 0) throw new UsageError("bad-trace", "expected events, got only a header");
+    protocolOf(trace.header); // Throws if the protocol is not registered.
     const left = isBeginning
       ? `Only the first ${megabytes(most)} of the file's ${megabytes(Math.max(bytes, text.length))} are opened. To open its end, run: (head -n 1 FILE; tail -n ${MAX_OPENED} FILE) > end.jsonl`
       : "";
@@ -42,11 +43,11 @@ export function opened(
 export interface OpenedPart {
   readonly trace: Trace;
   readonly part: Part | null;
-  /** What is not shown of the file, and why. */
+  /** Sentences about parts of the file that are not shown. */
   readonly omissions: readonly string[];
 }
 
-/** The part of a recording that a link names. @throws UsageError if there is no such part */
+/** Returns the part of a recording that a link names. @throws UsageError if there is no such part */
 export function partOf(recording: Recording, named: string, most = MAX_OPENED): OpenedPart {
   const { header, entries, clocks, torn, left } = recording;
   const of = Math.ceil(entries.length / most);

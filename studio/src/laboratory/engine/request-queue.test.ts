@@ -4,7 +4,7 @@ import type { Compared, Look, Request, Response, ShownRun } from "./answers.ts";
 import { Laboratory } from "./laboratory.ts";
 import { RequestQueue } from "./request-queue.ts";
 
-/** Answers these one after the other, while the file of a scenario comes only after the other questions have come. */
+/** Sends these requests in order, and delivers the scenario file only after all of them. Returns the answers. */
 async function answered(questions: readonly Request[]): Promise<unknown[]> {
   let come = () => {};
   const allAsked = new Promise<void>((resolve) => (come = resolve));
@@ -24,7 +24,7 @@ async function answered(questions: readonly Request[]): Promise<unknown[]> {
 const slow = { scenario: "raft-leader-crashes" };
 const quick = { protocol: "bully", nodes: "3" };
 
-test("the states are those of the run that was asked for last, though another takes longer to come", async () => {
+test("returns states of the run that was requested last, even if an earlier run takes longer", async () => {
   const [first, last, look] = await answered([
     { id: 0, method: "run", args: [slow] },
     { id: 1, method: "run", args: [quick] },
@@ -34,7 +34,7 @@ test("the states are those of the run that was asked for last, though another ta
   expect((look as Look).nodes).toHaveLength(3);
 });
 
-test("so are those that are compared", async () => {
+test("returns states of the runs that were compared last", async () => {
   const [, last, looks] = await answered([
     { id: 0, method: "compare", args: [{ ...slow, protocol: "raft" }] },
     { id: 1, method: "compare", args: [{ ...quick, with: "ring" }] },
@@ -44,7 +44,7 @@ test("so are those that are compared", async () => {
   expect((looks as Look[]).map(({ nodes }) => nodes.length)).toEqual([3, 3]);
 });
 
-test("after one that makes no sense comes the next", async () => {
+test("continues after an invalid request", async () => {
   const [refused, run] = await answered([
     { id: 0, method: "run", args: [{ protocol: "none" }] },
     { id: 1, method: "run", args: [quick] },

@@ -1,11 +1,14 @@
-/** Calls methods of the laboratory one after the other, in the order in which the requests come. */
+/** Calls methods of the laboratory one after another, in the order of the requests. */
 import type { Progress, Request, Response } from "./answers.ts";
 import type { Laboratory } from "./laboratory.ts";
 
 export class RequestQueue {
   readonly #laboratory: Laboratory;
   readonly #send: (response: Response) => void;
-  /** Making a run waits for files. A request that comes meanwhile must not be answered from the run before it. */
+  /**
+   * Resolves when the last request is done. Computing a run involves waiting for files, and a later request must not be
+   * answered from the previous run.
+   */
   #last: Promise<void> = Promise.resolve();
 
   constructor(laboratory: Laboratory, send: (response: Response) => void) {
@@ -13,7 +16,7 @@ export class RequestQueue {
     this.#send = send;
   }
 
-  /** Resolves when the response has been sent. */
+  /** Adds a request. Resolves when the response has been sent. */
   add(request: Request): Promise<void> {
     this.#last = this.#last.then(() => this.#respond(request));
     return this.#last;

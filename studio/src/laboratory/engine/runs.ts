@@ -1,4 +1,7 @@
-/** Makes the run that a place of the laboratory names: from words, a scenario or a counterexample, with what was done to it. */
+/**
+ * Computes the run that a link describes, from words, a scenario, a recording or a counterexample, and applies the
+ * link's acts.
+ */
 import { UsageError } from "../../../../src/core/errors.ts";
 import { type Experiment, experimentOptions as known } from "../../../../src/experiment/experiment.ts";
 import type { PropertyVerdict, Result } from "../../../../src/experiment/scenario/result.ts";
@@ -38,30 +41,30 @@ import {
 import { recordedTurns } from "./recorded-turns.ts";
 import type { OpenedPart } from "./recordings.ts";
 
-/** Nothing is left out. */
+/** Used for runs that are complete. */
 const WHOLE = { omissions: [], part: null } as const;
-/** Of a run that was not made here: nothing is asked of it, and what was drawn in it nobody knows. */
+/** Used for runs that are not simulated here. They do not have verdicts, and their random draws are unknown. */
 const ONLY_READ = { verdicts: [], network: {}, draws: null, formulas: [], forks: [], ...WHOLE } as const;
 
 export interface Run {
   readonly title: string;
   readonly about: string;
   readonly trace: Trace;
-  /** Of a simulated run; those of a counterexample follow from its trace. */
+  /** The verdicts of a simulated run. For a counterexample, they are determined by the trace. */
   readonly verdicts: readonly PropertyVerdict[];
-  /** What was done to the network: as steps, and as words, with what it was like from the beginning. */
+  /** Network changes, as steps. */
   readonly turns: readonly Turn[];
-  /** What it was like from the beginning, for forks to go on with. */
+  /** The initial network conditions. Forks continue with them. */
   readonly network: Scenario["network"];
-  /** What was drawn, for forks to draw alike. */
+  /** The random draws. Forks repeat them. */
   readonly draws: Draws | null;
   readonly networks: readonly NetworkTurn[];
   readonly formulas: readonly { readonly when: string; readonly count: number }[];
   readonly forks: readonly Fork[];
-  /** What is left out of it, in sentences. */
+  /** Sentences about omitted parts. */
   readonly omissions: readonly string[];
   readonly part: Part | null;
-  /** Those that were given, and what was added. */
+  /** The words that were given, plus those that were added. */
   readonly words: Words;
 }
 
@@ -70,21 +73,21 @@ type Step = Scenario["steps"][number];
 interface Turn {
   readonly at: number;
   readonly step: Step;
-  /** What the network is like from then on, where that was recorded. */
+  /** The new network conditions, if they were recorded. */
   readonly words?: string;
 }
 
-/** So long a fork goes on, in milliseconds. */
+/** The duration of a fork, in milliseconds. */
 const FORK_MS = 1_000;
 
 const fewNodes = wholeNumber(1, MAX_NODES, `a whole number from 1 to ${MAX_NODES} in the laboratory`);
 
-/** @throws UsageError that names the word. */
+/** Returns the experiment described by these words. @throws UsageError that names the invalid word */
 export function experimentOf(words: Words): Experiment {
   const given = Object.entries(words).filter(([word, text]) => !ownWords.includes(word) && text !== "");
   const read = given.map(([word, text]) => {
     const found = Object.hasOwn(known, word) ? known[word as keyof typeof known] : undefined;
-    if (found === undefined) throw new UsageError("bad-argument", `expected a word of an experiment, got ${word}`);
+    if (found === undefined) throw new UsageError("bad-argument", `expected an option of an experiment, got ${word}`);
     const read = word === "nodes" ? fewNodes : found.read;
     return [word, read(text === "on" && found.preset !== undefined ? found.preset : text, flagOf(word))];
   });
@@ -93,23 +96,22 @@ export function experimentOf(words: Words): Experiment {
 
 export type OnEvents = (events: number) => void;
 
-/** Where runs come from that words alone do not make. */
+/** The sources of runs that are not determined by words alone. */
 export interface Sources {
-  /** What stands in a file of that name. */
   scenario(name: string): Promise<Staged>;
-  /** The trace that the checker finds. */
+  /** Returns the trace that the checker finds, or null if it finds none. */
   counterexample(words: Words): Promise<Trace | null>;
-  /** What was opened by that name, and which part of it; the first if that is empty. */
+  /** Returns the named part of an opened recording, or the first part if `part` is empty. */
   recording(name: string, part: string): OpenedPart;
 }
 
-/** @param onEvents is told now and then how many events there are */
+/** Computes a run. @param onEvents called periodically with the number of events */
 export async function runOf(words: Words, sources: Sources, onEvents: OnEvents = () => {}): Promise<Run> {
   const length = linkLength(words);
   if (length > MAX_LINK)
     throw new UsageError(
       "bad-argument",
-      `expected a link of at most ${MAX_LINK} characters with its cursor, got ${length}`,
+      `expected a link of at most ${MAX_LINK} characters, including its cursor, got ${length}`,
     );
   const problem = actProblem(words);
   if (problem !== "") throw new UsageError("bad-argument", problem);
@@ -117,13 +119,13 @@ export async function runOf(words: Words, sources: Sources, onEvents: OnEvents =
   if (forks.length > MAX_FORKS)
     throw new UsageError(
       "bad-argument",
-      `expected at most ${MAX_FORKS} acts upon a run, got ${forks.length}: undo some`,
+      `expected at most ${MAX_FORKS} actions on a run, got ${forks.length}: undo some`,
     );
   const late = forks.find(({ entries }, place) => entries < (forks[place - 1]?.entries ?? 0));
   if (late !== undefined)
     throw new UsageError(
       "bad-argument",
-      `expected the acts of the link in the order of their entries, got “${forksText([late])}” after a later act`,
+      `expected the actions in the link in the order of their entries, got “${forksText([late])}” after a later action`,
     );
   return forks.reduce(forked, await madeBy(words, sources, onEvents));
 }
@@ -138,7 +140,7 @@ async function madeBy(words: Words, sources: Sources, onEvents: OnEvents): Promi
     return { ...simulated(staged({ scenario, place: () => "the form" }), onEvents), words: ending };
   }
   const trace = await sources.counterexample(words);
-  if (trace === null) throw new UsageError("bad-argument", "expected a counterexample: the checker finds none");
+  if (trace === null) throw new UsageError("bad-argument", "expected a counterexample, but the checker found none");
   const { property = "", claim = "" } = trace.header.violation ?? {};
   const title = `${words.protocol}: ${property} is broken`;
   return {
@@ -169,7 +171,7 @@ function recorded(name: string, { trace, part, omissions }: OpenedPart, words: W
   };
 }
 
-/** What keeps going for ever is ended, unless somebody says when. */
+/** Adds an end to runs that never become idle, unless the words specify one. */
 function endingWords(words: Words): Words {
   const { protocol = "", variant = "", until = "" } = words;
   const isEndless = until === "" && hasToStart(protocol, variant === "" ? null : variant);
@@ -198,7 +200,7 @@ function simulated(made: Staged, onEvents: OnEvents): Omit<Run, "words"> {
   };
 }
 
-/** So many events are made between two words about how many there are. */
+/** The number of events between two progress reports. */
 const TOLD_EVENTS = 2_000;
 
 interface Noted {
@@ -228,7 +230,7 @@ function playedOut(made: Staged, { entries, turns, draws }: Noted, onEvents: OnE
   }
 }
 
-/** The same up to some entry, and from there on otherwise. @throws UsageError where states are not known there. */
+/** Forks a run at an entry. @throws UsageError if the states are unknown there */
 function forked({ trace, ...run }: Run, fork: Fork): Run {
   const count = trace.entries.length;
   if (fork.entries > count)
@@ -270,7 +272,7 @@ function forked({ trace, ...run }: Run, fork: Fork): Run {
   const remembered = run.draws === null ? undefined : { draws: run.draws, entries: before.length };
   const draws = new Draws(() => entries.length, remembered);
   let step: Step | undefined;
-  /** What lasts stands in the trace already. */
+  /** Returns whether the trace already contains the entry, as it does for acts with a lasting effect. */
   const isTold = ({ at, kind }: TraceEntry): boolean =>
     at === until && (kind === "pause" || kind === "fault") && step !== undefined && known.includes(step);
   runScenario(scenario, {
@@ -296,12 +298,12 @@ function forked({ trace, ...run }: Run, fork: Fork): Run {
   };
 }
 
-/** Each sentence once. */
+/** Adds the reason why an act has no effect, unless the same sentence is already there. */
 const omissionsWith = (omissions: Run["omissions"], fork: Fork, problem: string): string[] => [
   ...new Set([...omissions, `“${forksText([fork])}” has no effect: ${problem}.`]),
 ];
 
-/** How many entries further on all are up that always have been: whatever is done, it is done after that. */
+/** Returns the number of entries until all initial nodes are up. Acts take effect only after them. */
 function idleAfter(place: number, { entries }: Trace): number {
   const at = entries[place]?.at;
   const isUp = (entry: TraceEntry): boolean =>
@@ -312,7 +314,9 @@ function idleAfter(place: number, { entries }: Trace): number {
   return passed.some(({ kind }) => kind === "start") ? passed.length : 0;
 }
 
-/** What nodes are still given at this moment; one that crashes there is given nothing. */
+/**
+ * Returns the commands at this moment that nodes have yet to receive. A node that the act crashes does not receive any.
+ */
 const commandsIn = (later: readonly TraceEntry[], { act, node }: Fork): Step[] =>
   later.flatMap((entry) =>
     entry.kind === "command" && !(act === "crash" && entry.node === node)
@@ -320,7 +324,7 @@ const commandsIn = (later: readonly TraceEntry[], { act, node }: Fork): Step[] =
       : [],
   );
 
-/** After all that the last step of so many entries did: what it said now and then, and what was folded, included. */
+/** Returns the index of the end of the last step's entries, including delayed reports and folded entries. */
 function stepEnd(count: number, { entries }: Trace): number {
   const step = stepsOf(entries).find(({ indices }) => indices.includes(count - 1));
   const own = new Set(step?.indices);
@@ -329,7 +333,7 @@ function stepEnd(count: number, { entries }: Trace): number {
   return end;
 }
 
-/** How many messages were lost by hand after so many entries: what is done at the same place is done after that. */
+/** Returns the number of loss entries at this place that result from earlier acts. Further acts come after them. */
 function lossesAt(
   place: number,
   { entries }: Trace,
@@ -343,7 +347,7 @@ function lossesAt(
   return count;
 }
 
-/** What of a step turns the network. */
+/** Returns the changes that a step makes to the network. */
 function turnOf({ partition, cut, mend, heal, link }: Step, at: number): Turn[] {
   const all = Object.entries({ partition, cut, mend, heal, link }).filter(([, value]) => value !== undefined);
   return all.length === 0 ? [] : [{ at, step: Object.fromEntries(all) as Step }];

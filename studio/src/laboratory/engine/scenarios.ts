@@ -1,6 +1,6 @@
 import { UsageError } from "../../../../src/core/errors.ts";
 
-/** The files of the scenarios, loaded together when the first of them is asked for. */
+/** The texts of the scenario files. This module is loaded when it is first used. */
 const files = import.meta.glob<string>("../../../../scenarios/*.yaml", {
   query: "?raw",
   import: "default",

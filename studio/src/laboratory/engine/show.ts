@@ -1,4 +1,7 @@
-/** A run as the page shows it: the drawing, its steps in words, what lasts, properties and costs. */
+/**
+ * Converts a run into the form that the page shows: the drawing, descriptions of its steps, lasting states, properties
+ * and costs.
+ */
 import { pathOf } from "../../../../src/core/wrapping.ts";
 import { checkedWithin } from "../../../../src/experiment/recording.ts";
 import { asShown } from "../../../../src/experiment/scene.ts";
@@ -13,14 +16,14 @@ import { drawingOf } from "./drawing.ts";
 import { CHECKS_MS, MAX_DRAWN } from "./limits.ts";
 import type { Run } from "./runs.ts";
 
-/** In characters; a message can hold all that its sender knows. */
+/** The maximum length of a line in characters. A message may contain its sender's entire state. */
 const MAX_LINE = 240;
 const shortened = (line: string): string => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line);
 
 const lineOf = (entry: TraceEntry): string =>
   actionText(entry.kind === "fault" ? { ...entry, what: faultText(entry.what) } : entry);
 
-/** @param onChecked is called now and then with the number of entries after which properties were checked */
+/** Converts a run. @param onChecked called periodically with the number of entries checked so far */
 export function shown(run: Run, onChecked: (entries: number) => void = () => {}): ShownRun {
   const { trace } = run;
   const { header } = trace;
@@ -79,7 +82,7 @@ function propertiesOf(
   steps: readonly ShownStep[],
   onChecked: (entries: number) => void,
 ): ShownProperty[] {
-  // The simulator has looked already; where it has seen nothing broken nobody asks when.
+  // The simulator has already checked the properties. Without a violation, the step is not needed.
   if (verdicts.length > 0 && !verdicts.some(({ verdict }) => verdict === "violated"))
     return verdicts.map(({ name, claim, verdict, why }) => ({ name, claim, verdict, why, step: null }));
   const end = performance.now() + CHECKS_MS;

@@ -9,13 +9,13 @@ async function atTheEnd(words: Words) {
   return { run, work: (await laboratory.look(run.steps.length - 1)).work };
 }
 
-test("an election is counted by itself, as its formula says", async () => {
+test("counts an election separately, as its formula does", async () => {
   const { run, work } = await atTheEnd({ protocol: "bully", nodes: "5" });
   expect(work).toEqual({ name: "election", count: 1, messages: run.cost.total, isOver: true });
   expect((await laboratory.look(-1)).work).toBeNull();
 });
 
-test("who leads at once has held an election, too, and each is counted from where it begins", async () => {
+test("counts an election of a node that leads at once, and each one from its beginning", async () => {
   const { run, work } = await atTheEnd({ scenario: "bully-c-recovery" });
   expect(work).toMatchObject({ name: "election", isOver: true });
   expect(work?.messages).toBeGreaterThan(0);
@@ -27,10 +27,10 @@ test("who leads at once has held an election, too, and each is counted from wher
 test.each([
   [{ protocol: "ricart-agrawala", nodes: "4" }, "entry", 6],
   [{ protocol: "basic-multicast", nodes: "4" }, "multicast", 3],
-] as const)("%j: each costs what the formula says", async (words, name, messages) => {
+] as const)("counts as many messages as the formula for %j", async (words, name, messages) => {
   expect((await atTheEnd(words)).work).toEqual({ name, count: 4, messages, isOver: true });
 });
 
-test("of a failure detector there is nothing to count", async () => {
+test("counts nothing for a failure detector", async () => {
   expect((await atTheEnd({ protocol: "heartbeat", nodes: "3" })).work).toBeNull();
 });

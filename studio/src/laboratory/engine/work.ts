@@ -1,4 +1,4 @@
-/** What has been done so far, and what it has cost: each election by itself; of entries, messages and decisions the mean. */
+/** Computes the cost so far: either the cost of the last election, or the mean per entry, multicast or decision. */
 import { unwrapped } from "../../../../src/core/wrapping.ts";
 import type { Scene } from "../../../../src/protocols/index.ts";
 import { electionIn, merged, type Period, type Work } from "../../work.ts";
@@ -7,13 +7,13 @@ import type { ShownRun } from "./answers.ts";
 interface Moment {
   readonly step: number;
   readonly events: Scene["events"];
-  /** Messages among the first so many entries. */
+  /** Returns the number of messages sent in the first `entries` entries. */
   sentUntil(entries: number): number;
 }
 
 type Told = Pick<ShownRun, "family" | "steps" | "drawing">;
 
-/** Null where there is nothing to count, or nothing has been done. */
+/** Returns the cost at a moment, or null if there is nothing to count or nothing has happened yet. */
 export function workAt(run: Told, { step, events, sentUntil }: Moment): Work | null {
   const entries = (at: number): number => (at < 0 ? 0 : (run.steps[at]?.entries ?? 0));
   const sent = sentUntil(entries(step));
@@ -24,7 +24,7 @@ export function workAt(run: Told, { step, events, sentUntil }: Moment): Work | n
     case "election": {
       const costOf = ({ from, to }: Period): number =>
         sentUntil(entries(Math.min(step, to))) - sentUntil(entries(from - 1));
-      // A node that leads from the beginning was elected before the run.
+      // Nodes that lead from the beginning were elected before the run.
       const begun = electionsIn(run).filter((each) => each.from <= step && (each.to === Infinity || costOf(each) > 0));
       const last = begun.at(-1);
       if (last === undefined) return null;
@@ -36,7 +36,7 @@ export function workAt(run: Told, { step, events, sentUntil }: Moment): Work | n
       };
     }
     case "mutual exclusion":
-      // Those that are asked for have their share of the messages.
+      // Count pending entries too, because they have caused messages.
       return each("entry", Math.max(counts("needed"), counts("entered")), counts("exited") >= counts("needed"));
     case "multicast":
       return each("multicast", counts("said"));
@@ -49,7 +49,7 @@ export function workAt(run: Told, { step, events, sentUntil }: Moment): Work | n
   }
 }
 
-/** Periods in which a node holds an election, or begins to lead without one. */
+/** Returns the periods during which a node is holding an election, or begins to lead without one. */
 function electionsIn({ drawing }: Pick<ShownRun, "drawing">): Period[] {
   const periods = drawing.states.map(({ kind, from, to }) =>
     electionIn({ kind, from: from ?? Number.NEGATIVE_INFINITY, to: to ?? Number.POSITIVE_INFINITY }),

@@ -1,4 +1,4 @@
-/** The worker: requests in, responses out. */
+/** The worker: handles requests and sends responses. */
 import "./no-compiling.ts";
 import type { Request } from "./answers.ts";
 import { Laboratory } from "./laboratory.ts";

@@ -1,36 +1,42 @@
-/** A guided tour as data: runs, places in them, what to look at there, and one prediction that a run answers by itself. */
+/** A guided tour as data: runs, places in them, fields to look at, and one prediction, which the run itself answers. */
 import type { ShownRun } from "../engine/answers.ts";
 import type { Words } from "../engine/recipe.ts";
 import texts from "./texts.json" with { type: "json" };
 
 export interface Tour {
-  /** In the link and in the keys of its texts. */
+  /** The name, which is used in the link and in the keys of texts. */
   readonly name: string;
-  /** Recipes with their forks, as links have them. */
+  /** The runs with their forks, in the format used in links. */
   readonly runs: readonly Words[];
   readonly steps: readonly TourStep[];
 }
 
 export interface TourStep {
-  /** Which of the runs; 0 unless said. */
+  /** The index of the run. Default: 0. */
   readonly run?: number;
-  /** `end`, or `4: times out`: the next step of node 4, after the tour's last place in that run, of which a line begins so. */
+  /**
+   * The place in the run. Either `end` or, for example, `4: times out`. The latter is the next step of node 4, after
+   * the tour's previous place, that has a line beginning with this text.
+   */
   readonly at: string;
   /** The nodes to look at. */
   readonly nodes: readonly number[];
-  /** The fields of their states to look at, by path. */
+  /** The fields of the nodes' states to look at, by path. */
   readonly fields?: readonly string[];
-  /** What is to be predicted before the tour goes on; the next step shows which of them is right. */
+  /** The choices for a prediction. The next step shows which one is right. */
   readonly ask?: readonly Choice[];
 }
 
 export interface Choice {
-  /** Of its text. */
+  /** The key of the choice's text. */
   readonly key: string;
   readonly shows: Evidence;
 }
 
-/** What the run shows if a choice is right: up to the next step of the tour something happens, or does not; or how all stands there. */
+/**
+ * The evidence for a choice: an event that happens (or never happens) before the tour's next step, or the state at that
+ * step.
+ */
 export type Evidence =
   | { readonly happens: string }
   | { readonly never: string }
@@ -40,7 +46,7 @@ export type Evidence =
 
 type Steps = Pick<ShownRun, "steps">;
 
-/** The step of its run for each step of the tour; null where the run does not have it. */
+/** Returns the run's step for each step of the tour, or null if the run does not have that step. */
 export function placesOf(tour: Tour, runs: readonly Steps[]): (number | null)[] {
   const last = new Map<number, number>();
   return tour.steps.map(({ run = 0, at }) => {
@@ -55,22 +61,22 @@ function next(steps: ShownRun["steps"], pattern: string, after: number): number 
   return steps.findIndex((step, index) => index > after && fits(step, pattern));
 }
 
-/** `*` stands for any node. */
+/** Returns whether a step matches a pattern. `*` matches any node. */
 function fits({ node, lines }: ShownRun["steps"][number], pattern: string): boolean {
   const [, who = "", text = ""] = /^(\d+|\*): (.+)$/.exec(pattern) ?? [];
   return (who === "*" || Number(who) === node) && lines.some((line) => line.startsWith(text));
 }
 
-/** How things stand where a prediction is answered. */
+/** The state that answers a prediction. */
 export interface Answered {
   readonly run: Pick<ShownRun, "steps" | "properties">;
-  /** After this step of it, −1 if the run begins there. */
+  /** Only events after this step of the run count. −1 means that all events count. */
   readonly after: number;
   readonly place: number;
   readonly headline: string;
 }
 
-/** The keys of all choices that the run shows to be right. */
+/** Returns the keys of all choices that the run shows to be right. */
 export function rightOf(choices: readonly Choice[], answered: Answered): string[] {
   return choices.filter(({ shows }) => isShown(shows, answered)).map(({ key }) => key);
 }
@@ -86,12 +92,15 @@ function isShown(evidence: Evidence, { run, after, place, headline }: Answered):
   return (property.step !== null && property.step <= place) === "broken" in evidence;
 }
 
-/** A text of the tour: `title`, `about`, the caption of a step by its number from 1, `ask`, or `choice.a` of a choice. */
+/**
+ * Returns a text of the tour: `title`, `about`, the caption of a step by its number (counting from 1), `ask`, or the
+ * text of a choice, such as `choice.a`.
+ */
 export function textOf({ name }: Pick<Tour, "name">, key: string): string {
   return (texts as Readonly<Record<string, string>>)[`${name}.${key}`] ?? "";
 }
 
-/** What a tour answers to a prediction. @param said @param right keys of its choices */
+/** Returns the tour's answer to a prediction. @param said the key that the user chose @param right the right key */
 export function verdictText(tour: Pick<Tour, "name">, said: string, right: string): string {
   const choice = (key: string): string => withFullStop(textOf(tour, `choice.${key}`));
   return said === right ? `Right: ${choice(right)}` : `You said: ${choice(said)} The run shows: ${choice(right)}`;
@@ -99,7 +108,10 @@ export function verdictText(tour: Pick<Tour, "name">, said: string, right: strin
 
 const withFullStop = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 
-/** Why a link does not lead to a step of a tour; empty if it does. @param tour undefined if the link names none */
+/**
+ * Returns why a link does not lead to a step of a tour, or an empty string if it does.
+ * @param tour undefined if the link does not name a tour
+ */
 export function linkProblem({ tour: name, step }: Words, tour: Pick<Tour, "steps"> | undefined): string {
   if (tour === undefined) return name === undefined ? "" : `No tour is called “${name}”. Choose one of these.`;
   const isStep = step === undefined || (/^[1-9]\d{0,8}$/.test(step) && Number(step) <= tour.steps.length);

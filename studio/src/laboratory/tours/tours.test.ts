@@ -1,4 +1,4 @@
-/** Tours are held to what runs show: nothing of an answer is written down. */
+/** Tests the tours. The runs themselves answer the questions, so no answers are stored. */
 import { describe, expect, it, test } from "vitest";
 import { TestedLaboratory } from "../engine/laboratory-under-test.ts";
 import texts from "./texts.json" with { type: "json" };
@@ -7,11 +7,11 @@ import { keysOf, tours } from "./tours.ts";
 
 const laboratory = new TestedLaboratory();
 
-/** The rest is in the long run: some of their runs take seconds. */
+/** Tours with quick runs. The others are long tests, because some of their runs take seconds. */
 const QUICK: ReadonlySet<string> = new Set(["one-lap"]);
 
 describe.each(tours)("the tour $name", (tour) => {
-  it("goes to places that its runs have, shows what is there, and asks what they answer", {
+  it("leads to existing places of its runs, shows existing fields, and asks a question that the run answers", {
     tags: QUICK.has(tour.name) ? [] : ["long"],
   }, async () => {
     const runs = [];
@@ -59,12 +59,12 @@ describe.each(tours)("the tour $name", (tour) => {
   });
 });
 
-test("each tour has its texts, and no text is left over", () => {
+test("has a text for every key, and no unused text", () => {
   expect(Object.keys(texts).toSorted()).toEqual(tours.flatMap(keysOf).toSorted());
   for (const text of Object.values(texts)) expect(text.trim()).not.toBe("");
 });
 
-test.each(tours)("a verdict of $name consists of whole sentences that differ", (tour) => {
+test.each(tours)("gives distinct verdicts in whole sentences for $name", (tour) => {
   const keys = tour.steps.flatMap(({ ask = [] }) => ask.map(({ key }) => key));
   const verdicts = keys.flatMap((said) => keys.map((right) => verdictText(tour, said, right)));
   expect(new Set(verdicts).size).toBe(keys.length ** 2);
@@ -76,7 +76,7 @@ test.each(tours)("a verdict of $name consists of whole sentences that differ", (
   }
 });
 
-test("a link to a step or a tour that does not exist is reported", () => {
+test("reports a link to a nonexistent step or tour", () => {
   const tour = { steps: tours[0]!.steps.slice(0, 3) };
   for (const step of ["0", "4", "-1", "two", "1e1", ""])
     expect(linkProblem({ tour: "x", step }, tour)).toBe(`Step “${step}” does not exist: this tour has steps 1 to 3.`);

@@ -1,4 +1,4 @@
-/** The tours. Their texts are in texts.json, by the keys that `keysOf` gives. */
+/** The tours. Their texts are in texts.json, under the keys that `keysOf` returns. */
 import type { Tour } from "./tour.ts";
 
 const heartbeat: Tour = {
@@ -13,7 +13,7 @@ const heartbeat: Tour = {
       fields: ["peers.2"],
       ask: [
         { key: "a", shows: { headline: "Node 2 is suspected" } },
-        { key: "b", shows: { headline: "Nobody is suspected" } },
+        { key: "b", shows: { headline: "No node is suspected" } },
       ],
     },
     { at: "1: emits restored node 2", nodes: [0, 1], fields: ["peers.2"] },
@@ -54,7 +54,7 @@ const majority: Tour = {
       ask: [
         { key: "a", shows: { headline: "Node 4 leads" } },
         { key: "b", shows: { headline: "Nodes 2 and 4 both lead" } },
-        { key: "c", shows: { headline: "Nobody leads" } },
+        { key: "c", shows: { headline: "No node leads" } },
       ],
     },
     { at: "2: emits detector.suspected node 4", nodes: [2, 4], fields: ["election.leader"] },
@@ -349,7 +349,7 @@ const twoPhaseCommit: Tour = {
       ask: [
         { key: "a", shows: { headline: "decided “commit”" } },
         { key: "b", shows: { headline: "decided “abort”" } },
-        { key: "c", shows: { headline: "Nobody has decided yet" } },
+        { key: "c", shows: { headline: "No node has decided yet" } },
       ],
     },
     { at: "3: sends inquiry", nodes: [1, 2, 3] },
@@ -377,7 +377,7 @@ export const tours: readonly Tour[] = [
   twoPhaseCommit,
 ];
 
-/** The keys of all texts of a tour, as `textOf` reads them. */
+/** Returns the keys of all texts of a tour, as used by `textOf`. */
 export function keysOf({ name, steps }: Tour): string[] {
   const choices = steps.flatMap(({ ask = [] }) => ask.map(({ key }) => `${name}.choice.${key}`));
   return [

@@ -10,7 +10,7 @@ import type { Order } from "../../family/channels.ts";
 const orders: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
 
 describe.each(orders)("a channel in views on the log: %s", (order) => {
-  it("all members come to be in one view, and all deliver", () => {
+  it("all members are eventually in one view, and all deliver", () => {
     const stage = channelStage(3, order);
     for (const node of [0, 1, 2]) stage.start(node);
     stage.sim.run(1_500);
@@ -22,7 +22,8 @@ describe.each(orders)("a channel in views on the log: %s", (order) => {
     expect(stage.sim.verdict()).toEqual([]);
   });
 
-  const title = "whatever happens, virtual synchrony and the order hold, and all are in one view once it has healed";
+  const title =
+    "virtual synchrony and the order hold under any faults, and all nodes are in one view once the faults end";
   function search(numRuns: number, nodes: number, acts: number) {
     const met = { ejected: 0, restored: 0, expired: 0, expelled: 0, views: 0 };
     const run = (given: Fate): void => {
@@ -49,9 +50,9 @@ describe.each(orders)("a channel in views on the log: %s", (order) => {
   else it(title, { tags: ["long"] }, () => search(3, 4, 40));
 });
 
-// Channels as `join()` runs them, with sessions, replicas, log and failure detector: every run of two members within bounds. What bounds
-// cut off is not known, so the verdict is never `holds`; the tests pin that no run within them violates a property, and that members
-// enter, install views and deliver in them.
+// Explores channels as `join()` runs them, with sessions, replicas, log and failure detector: every run of two members
+// within bounds. The bounds cut runs off, so the verdict is never `holds`. The tests check that no run violates a
+// property, and that members enter, install views and deliver.
 
 const PROPERTIES = ["integrity", "virtual synchrony", "agreement on views", "no member stays blocked", "log matching"];
 const REACHED = [
@@ -77,7 +78,7 @@ describe("channels in views on the log, every run within bounds", () => {
     ["causal", "C5 happened-before order"],
     ["isis", "C6 total order"],
     ["causal-total", "C6 total order"],
-  ])("%s: two members send, and one timer runs out at any time: %s", (protocol, order) => {
+  ])("%s: two members send, and one timer expires at any time: %s", (protocol, order) => {
     expectSound(protocol, order, { nodes: 2, maxTimeouts: 1 });
   });
 

@@ -1,13 +1,17 @@
 /**
- * View synchrony on a replicated log: messages go from member to member as in `view-synchrony`, and who is in the group, from when on,
- * is in the log of a coordination service. So members may come that no member knew before, and no second agreement is needed.
- * Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987.
+ * View synchrony on a replicated log: members send messages directly to each other, as in `view-synchrony`, and the log
+ * of a coordination service orders the group changes. Nodes that the members do not know can therefore join, and no
+ * second agreement protocol is needed. Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP
+ * 1987.
  *
- * Assumes   what `log-views` assumes of the service, and `ip-multicast` of links.
- * Safety    virtual synchrony: any two nodes that go from a view to the next have delivered the same messages in it; a node delivers
- *           its own; messages of one sender in the order of sending, none twice, none outside a view.
- * Liveness  while the group stays as it is, what one member delivers all deliver; a change of the group ends in a view.
- * Cost      a multicast costs what `ip-multicast` costs: nothing of it is in the log. A change of the view costs what `log-views` says.
+ * Assumes   the same as `log-views` about the service, and the same as `ip-multicast` about links.
+ * Safety    virtual synchrony: any two nodes that move from one view to the next have delivered the same messages in
+ *           the first view. A node delivers its own messages. Messages from the same sender are delivered in the order
+ *           they were sent, never twice, and never outside a view.
+ * Liveness  while the group stays the same, all members deliver the messages that one member delivers; every group
+ *           change ends in a new view.
+ * Cost      a multicast costs the same as in `ip-multicast` and adds no log entries. A change of the view costs the same
+ *           as in `log-views`.
  */
 import { type Assembly, assemble, type Wires } from "../../../../core/assemble.ts";
 import type { NodeId, Property, Protocol, World } from "../../../../core/protocol.ts";
@@ -24,6 +28,7 @@ type Parts<P> = { multicast: IpMulticast<P>; views: LogViews };
 type Whole<P> = Assembly<Parts<P>>;
 type Between = "flushed" | "filled";
 
+/** Vocabulary of view synchrony on a log. */
 export interface LogViewSynchrony<P = string> {
   state: Whole<P>["state"];
   message: Whole<P>["message"];
@@ -34,6 +39,7 @@ export interface LogViewSynchrony<P = string> {
     | Extract<LogViews["event"], { type: "left" | "stalled" | "resumed" | "asked" }>;
 }
 
+/** Options of view synchrony on a log, by part. */
 export interface LogViewSynchronyOptions {
   multicast?: Partial<Omit<IpMulticastOptions, "begin">>;
   views?: Partial<LogViewsOptions>;
@@ -41,7 +47,10 @@ export interface LogViewSynchronyOptions {
 
 const viewEvents = ["left", "stalled", "resumed", "asked"];
 
-/** @param payload the shape of what is multicast: text, or messages of the layer above. */
+/**
+ * Creates view synchrony on a replicated log.
+ * @param payload the shape of the messages: text, or messages from the layer above
+ */
 export function logViewSynchrony<P = string>(
   options: LogViewSynchronyOptions = {},
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
@@ -70,7 +79,7 @@ export function logViewSynchrony<P = string>(
 function sameView<P>(): Property<LogViewSynchrony<P>> {
   return {
     name: "messages belong to the view",
-    claim: "what carries the messages is in the same view as the node, with the same members",
+    claim: "the layer below is in the same view as the node, with the same members",
     when: "always",
     holds: ({ alive, state }: World<LogViewSynchrony<P>["state"]>) =>
       alive.every((node: NodeId) => {

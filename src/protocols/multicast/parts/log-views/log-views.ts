@@ -1,26 +1,29 @@
 /**
- * Views agreed through a replicated log. A group of the coordination service says who is a member; its members flush the messages of
- * the present view, and the next view is an entry of the log. Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems",
- * SOSP 1987, for views and the flush; Schneider, ACM Computing Surveys 1990, for the log that orders them.
+ * Views agreed through a replicated log. A group in the coordination service lists the members. The members flush the
+ * current view's messages, and the next view is an entry in the log. Birman & Joseph, "Exploiting Virtual Synchrony in
+ * Distributed Systems", SOSP 1987, for views and the flush; Schneider, ACM Computing Surveys 1990, for the log that
+ * orders them.
  *
- * Assumes   what the service assumes: crash-recovery nodes with a journal; for liveness a majority connected to a common leader,
- *           eventually no false suspicion, and a round trip shorter than `roundMs`. Links between members may lose, duplicate and
- *           reorder messages.
- * Safety    agreement: no two nodes know different views by one number. A member that goes from one view to the next holds all
- *           messages of the cut and has delivered none beyond it. No view contains a member after the log has removed it.
- * Liveness  a node that wants to be in the group is in a view eventually, and no member stays blocked.
- * Cost      a change is two entries of the log (who is in the group, and the view) and 2(N − 1) messages at most: N − 1 answers to
- *           the coordinator, and a fill and its answer for each member that lacks messages of the view before.
+ * Assumes   the same as the service: crash-recovery nodes with a journal; for liveness, a majority connected to a
+ *           common leader, eventually no false suspicions, and round trips shorter than `roundMs`. Links between
+ *           members may lose, duplicate and reorder messages.
+ * Safety    agreement: no two nodes have different views with the same number. A member that moves from one view to the
+ *           next holds all messages in the cut and has delivered none beyond it. Once the log has removed a member, no
+ *           view contains it.
+ * Liveness  a node that wants to be in the group is eventually in a view, and no member stays blocked.
+ * Cost      a change takes two log entries (the group's members, and the view), N − 1 answers to the coordinator, and a
+ *           fill and its answer for each member that lacks messages from the previous view.
  *
- * One change of the view:
+ * A view change works as follows:
  *
  *     log         grouped: the members are these, at revision r
- *     members     flush: stop sending, count what has been received      ── promise(r) ──▶ coordinator (the lowest member)
- *     coordinator cut := for each sender the most that a survivor has    ── fill(r) ──▶ who lacks some ── filled(r) ──▶
+ *     members     flush: stop sending, count received messages           ── promise(r) ──▶ coordinator (the lowest member)
+ *     coordinator cut := for each sender the most that a survivor has    ── fill(r) ──▶ member with gaps ── filled(r) ──▶
  *     log         view: round r, cut. Every member that applies it delivers up to the cut and installs the view
  *
- * The group changes again before that: the entry names another round than the last change, and changes nothing. So all that follow
- * the log install the same views. A suspected member is expelled by an entry; it enters again once it has applied that entry.
+ * If the group changes again before the view is in the log, the view's entry names an outdated round and has no effect.
+ * All nodes that follow the log therefore install the same views. A suspected member is expelled by a log entry, and
+ * enters again once it has applied that entry.
  */
 import type { NodeId, Protocol, World } from "../../../../core/protocol.ts";
 import { natural, nullable } from "../../../../core/shape.ts";
@@ -42,9 +45,10 @@ import {
 
 export type { LogViews, LogViewsOptions } from "./vocabulary.ts";
 
-/** Back-off grows to this power of two at most. */
+/** The maximum number of times that the back-off is doubled. */
 const MOST_DOUBLINGS = 10;
 
+/** Creates the agreement on views through a log. @throws UsageError if an option is unknown or out of range. */
 export function logViews(given?: Partial<LogViewsOptions>): Protocol<LogViews> {
   const options = logViewsOptions.settle(given);
   const steps = rounds(options);
@@ -61,7 +65,7 @@ export function logViews(given?: Partial<LogViewsOptions>): Protocol<LogViews> {
       promise(state, from, { round, members, received }, ctx) {
         const { membership } = state;
         if (membership === "outside" || membership === "left") return;
-        if (received !== null && received.length !== members.length) return; // No member sends that.
+        if (received !== null && received.length !== members.length) return; // No correct member sends such an answer.
         notePromise(state, from, { round, members, received }, ctx);
       },
       fill(state, from, { round, cut, holders }, ctx) {
@@ -69,7 +73,7 @@ export function logViews(given?: Partial<LogViewsOptions>): Protocol<LogViews> {
         if (isOurs && state.promised?.length === cut.length) ctx.emit({ type: "fill", round, cut, holders });
       },
       filled(state, from, { round }, ctx) {
-        if (!isCurrent(state, round) || state.filling === null) return; // Of an earlier round.
+        if (!isCurrent(state, round) || state.filling === null) return; // The answer belongs to an earlier round.
         exclude(state.filling.awaited, from);
         proposeIfFilled(state, ctx);
       },
@@ -120,7 +124,7 @@ export function logViews(given?: Partial<LogViewsOptions>): Protocol<LogViews> {
 type Steps = ReturnType<typeof rounds>;
 type Commands = NonNullable<Protocol<LogViews>["command"]>;
 
-/** Who is in the group, and whether the log has a leader. */
+/** Creates the handlers for commands about the group's members and the log's leader. */
 function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Commands> {
   const { group: name, backOffMs, maxBackOffMs, stallMs } = options;
   const { ask, askForSession, enter, dropOut, beginRound, install, considerSuspects, catchUp, resume } = steps;
@@ -140,7 +144,7 @@ function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Com
       state.membership = "left";
       ctx.cancelTimer("enter");
       ask({ type: "leaveGroup", name }, ctx);
-      ctx.setTimer("left", 0); // A step later, so that all layers have been given `ejected` before.
+      ctx.setTimer("left", 0); // Wait for the next step, so that all layers have received `ejected`.
     },
     began(state, { session }, ctx) {
       if (session === state.session || state.membership === "left") return;
@@ -149,7 +153,8 @@ function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Com
       enter(state, ctx);
     },
     over(state, { session }, ctx) {
-      if (session !== state.session || state.membership === "left") return; // Of an earlier life.
+      // The session belongs to an earlier incarnation.
+      if (session !== state.session || state.membership === "left") return;
       state.session = null;
       askForSession(ctx);
     },
@@ -158,7 +163,10 @@ function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Com
       dropOut(state, ctx);
       enter(state, ctx);
     },
-    /** Another leader is elected soon, as a rule: members are in their view meanwhile. */
+    /**
+     * Handles a change of the log's leader. Another leader is usually elected soon, and members stay in their view
+     * until then.
+     */
     led(state, { leader }, ctx) {
       if (leader === null) return ctx.setTimer("stall", stallMs);
       ctx.cancelTimer("stall");
@@ -192,7 +200,7 @@ function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Com
   };
 }
 
-/** From what carries the messages, and of operations that were not carried out. */
+/** Creates the handlers for replies from the message carrier and for reports of failed operations. */
 function roundCommands(steps: Steps): Partial<Commands> {
   const { askForSession, enter, promise, proposeIfFilled, considerSuspects, catchUp } = steps;
   return {
@@ -227,7 +235,7 @@ function roundCommands(steps: Steps): Partial<Commands> {
 
 const agreement = {
   name: "agreement on views",
-  claim: "no two nodes know different views by one number",
+  claim: "no two nodes have different views with the same number",
   when: "always",
   holds: ({ alive, state }: World<State>): boolean => {
     const known = new Map<number, string>();
@@ -241,7 +249,7 @@ const agreement = {
 
 const nobodyStaysBlocked = {
   name: "no member stays blocked",
-  claim: "a member that has stopped sending for a change of the view sends again, in the group or out of it",
+  claim: "a member that stops sending for a view change eventually sends again, inside or outside the group",
   when: "leadsTo",
   given: ({ state }: World<State>, node: NodeId): boolean => state(node).isChanging,
   holds: ({ state }: World<State>, node: NodeId): boolean => !state(node).isChanging,

@@ -1,4 +1,4 @@
-/** How the members of a group go from one view on the log to the next. */
+/** The steps that take a group's members from one view on the log to the next. */
 import type { Context, NodeId } from "../../../../core/protocol.ts";
 import type { GroupOperation } from "../../../service/coordination-service/operations.ts";
 import {
@@ -20,19 +20,22 @@ import {
 
 export type Ctx = Context<LogViews>;
 
-/** A member that gets its own entry with this text knows all that the log had before. */
+/**
+ * The text of a log entry. When a member receives its own entry with this text, it has applied all earlier log entries.
+ */
 export const CAUGHT_UP = "caught up";
 
-/** How often a member may leave a timer unanswered before it is expelled. */
+/** A member that has not answered after this many timeouts in a round is expelled. */
 const MOST_TRIES = 2;
 
+/** Creates the functions that take a member from one view to the next. */
 export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOptions) {
   const ask = (operation: GroupOperation, ctx: Ctx): void => ctx.emit({ type: "asked", operation });
 
-  /** Leaving a group in which it is not changes nothing, but it takes a session. */
+  /** Requests a session. For a non-member, leaving a group has no effect except that it creates a session. */
   const askForSession = (ctx: Ctx): void => ask({ type: "leaveGroup", name }, ctx);
 
-  /** As another member than before. */
+  /** Enters as a new member. */
   function enter(state: State, ctx: Ctx): void {
     ctx.cancelTimer("enter");
     if (state.session === null) return askForSession(ctx);
@@ -41,7 +44,7 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     ask({ type: "enterGroup", name, wait: state.wait, setting }, ctx);
   }
 
-  /** It follows the group no more. What it has delivered in its last view may differ from what others have. */
+  /** Stops following the group. This node's deliveries in its last view may differ from those at other members. */
   function dropOut(state: State, ctx: Ctx): void {
     const wasInView = isInView(state);
     Object.assign(state, { membership: "outside", ...nowhere() });
@@ -49,7 +52,7 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     if (wasInView) ctx.emit({ type: "ejected" });
   }
 
-  /** The group has changed: its members agree on what belongs to the view before. */
+  /** Starts a round after the group has changed. In the round, the members agree on the previous view's messages. */
   function beginRound(state: State, ctx: Ctx): void {
     const { revision } = state.roster;
     Object.assign(state, { isChanging: true, promised: null, filling: null, isProposed: false, tries: 0 });
@@ -67,14 +70,16 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     else ctx.send(coordinator, { type: "promise", ...promised });
   }
 
-  /** One that comes before this node has applied the change is kept: the node that sent it was quicker. */
+  /**
+   * Records a promise. It may arrive before this node has applied the group change, because its sender may be faster.
+   */
   function notePromise(state: State, from: NodeId, promised: Promised, ctx: Ctx): void {
     if (promised.round < Math.max(state.roster.revision, state.answers[from]?.round ?? 0)) return;
     state.answers[from] = promised;
     conclude(state, ctx);
   }
 
-  /** All members of the group have promised: the cut is known. */
+  /** Computes the cut once all the group's members have promised. */
   function conclude(state: State, ctx: Ctx): void {
     if (!isCoordinating(state, ctx) || state.filling !== null || state.isProposed) return;
     const answers = answersOf(state);
@@ -100,7 +105,7 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     ask({ type: "say", name, wait, number: 0, to: null, text: JSON.stringify(entry) }, ctx);
   }
 
-  /** Everyone who follows the log installs it at the same place, or ignores it there. */
+  /** Installs the next view. Every node that follows the log does so at the same log entry. */
   function install(state: State, number: number, { cut }: ViewEntry, ctx: Ctx): void {
     const members = state.roster.members.map(({ node }) => node);
     const wasInView = isInView(state);
@@ -118,10 +123,13 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     ctx.emit({ type: "installed", view: number, members: [...members], cut: wasInView ? cut : [] });
   }
 
-  /** The log has a leader again. What it has of the group meanwhile comes before the entry of this member. */
+  /**
+   * Catches up once the log has a leader again. Any group changes in the meantime come before this member's own log
+   * entry.
+   */
   function catchUp(state: State, ctx: Ctx): void {
     const { membership, session, wait, isStalled } = state;
-    if (!isStalled || membership !== "inside" || session === null) return; // Its next view will do.
+    if (!isStalled || membership !== "inside" || session === null) return; // Its next view ends the stall.
     ask({ type: "say", name, wait, number: 0, to: null, text: CAUGHT_UP }, ctx);
   }
 
@@ -131,7 +139,10 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     ctx.emit({ type: "resumed" });
   }
 
-  /** The lowest member that is not suspected goes first; the others follow if it does not share the suspicion. */
+  /**
+   * Schedules the expulsion of suspected members. The lowest unsuspected member goes first, and the others follow in
+   * turn, in case the lowest does not share the suspicion.
+   */
   function considerSuspects(state: State, ctx: Ctx): void {
     const { roster, suspected } = state;
     const isSuspected = ({ node }: GroupMember): boolean => suspected.includes(node);
@@ -147,7 +158,9 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
         ask({ type: "expelFromGroup", name, wait, session, sessionWait: theirs }, ctx);
   }
 
-  /** What may have been lost is sent again; who has not answered twice is expelled. */
+  /**
+   * Resends messages that may have been lost. The coordinator expels members that have not answered after two timeouts.
+   */
   function pursue(state: State, ctx: Ctx): void {
     state.tries += 1;
     ctx.setTimer("round", roundMs);

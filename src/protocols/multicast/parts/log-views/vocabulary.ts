@@ -1,4 +1,4 @@
-/** The vocabulary of views on the log: state, messages and options, and what can be read from a state. */
+/** The vocabulary of views on the log (state, messages and options), and functions on the state. */
 import type { PerNode } from "../../../../core/per-node.ts";
 import type { NodeId } from "../../../../core/protocol.ts";
 import { list, natural, problem, type Shape, struct, text } from "../../../../core/shape.ts";
@@ -6,55 +6,64 @@ import { type OptionsOf, option, optionTable, positive } from "../../../options.
 import { type GroupUpdate, MAX_GROUP_MEMBERS } from "../../../service/coordination-service/group-updates.ts";
 import type { GroupOperation, SessionId } from "../../../service/coordination-service/operations.ts";
 
-/** A node in one of its times in the group: it is another member after it has entered again. */
+/** One of a node's memberships. If the node enters the group again, it is a different member. */
 export interface GroupMember {
   node: NodeId;
   session: SessionId;
   wait: number;
 }
 
-/** What a member holds of the view before, for the round that follows a change of the group. */
+/** Which of the previous view's messages a member holds, for the round that follows a group change. */
 export interface Promised {
   round: number;
-  /** The members of the view that it is in; empty where it is in none. */
+  /** The members of the node's current view. Empty if it is not in a view. */
   members: NodeId[];
-  /** How many messages of each of these it has received without a gap; null where it is in no view. */
+  /**
+   * For each member, how many of its messages the node has received contiguously. Null if the node is not in a view.
+   */
   received: number[] | null;
 }
 
-/** Of the coordinator: who has yet to receive what it lacks, and who has it. */
+/** The coordinator's record of the members that lack messages and the members that have them. */
 export interface Filling {
   cut: number[];
   holders: NodeId[];
   awaited: NodeId[];
 }
 
+/** Vocabulary of views on a log. */
 export type LogViews = {
   state: {
-    /** `entering`: it has asked to enter, and ignores the group until the log has that. `inside`: it follows the group from there on. */
+    /**
+     * `entering`: the node has requested to enter, and ignores the group until its own log entry. `inside`: it follows
+     * the group from that entry onward.
+     */
     membership: "outside" | "entering" | "inside" | "left";
-    /** Of this run of the node; null while it has none. */
+    /** The node's session in this run. Null while it has none. */
     session: SessionId | null;
-    /** Numbers the times at which it has entered in this run. */
+    /** How many times the node has entered the group in this run. */
     wait: number;
-    /** Who is in the group, ascending by node, and since which revision. 0: this node does not follow it. */
+    /**
+     * The group's members, in ascending order of node, and the revision of the last change. The revision is 0 if this
+     * node does not follow the group.
+     */
     roster: { revision: number; members: GroupMember[] };
-    /** The last view that was installed here; number 0: none since it entered. */
+    /** The last installed view. Its number is 0 if no view has been installed since the node entered. */
     view: { number: number; members: NodeId[] };
-    /** The group has changed since the last view. */
+    /** Whether the group has changed since the last view. */
     isChanging: boolean;
-    /** What it has promised in this round; null before. */
+    /** This node's promise in this round. Null if it has not promised yet. */
     promised: number[] | null;
-    /** Of the coordinator. */
+    /** At the coordinator, the members' answers. */
     answers: PerNode<Promised>;
     filling: Filling | null;
     isProposed: boolean;
-    /** How often in this round its timer has run out. */
+    /** How many times the `round` timer has expired in this round. */
     tries: number;
     suspected: NodeId[];
-    /** How often in a row it was expelled before it came to be in a view. */
+    /** How many times in a row the node has been expelled before it was in a view. */
     attempts: number;
-    /** Has reported that the log has no leader. */
+    /** Whether the node has reported that the log has no leader. */
     isStalled: boolean;
   };
   message:
@@ -67,32 +76,33 @@ export type LogViews = {
     | { type: "restore"; node: NodeId }
     | { type: "leave" }
     | GroupUpdate
-    /** From what carries the messages, in answer to `flush` and `fill`. */
+    /** The message carrier's replies to `flush` and `fill`. */
     | { type: "flushed"; round: number; received: number[] }
     | { type: "filled"; round: number };
   event:
     | { type: "flush"; round: number }
     | { type: "fill"; round: number; cut: number[]; holders: NodeId[] }
-    /** `cut` is empty for a node that was not in the view before. */
+    /** A new view. `cut` is empty for a node that was not in the previous view. */
     | { type: "installed"; view: number; members: NodeId[]; cut: number[] }
     | { type: "ejected" }
     | { type: "left" }
     | { type: "stalled" }
     | { type: "resumed" }
-    /** To the session. */
+    /** A request for the session. */
     | { type: "asked"; operation: GroupOperation };
 };
 
+/** The option table of views on the log. */
 export const logViewsOptions = optionTable(
   "views",
   {
     group: option(text(256), "group", "the name of the group in the service"),
-    setting: option(text(4_096), "", "how the group is used: members that enter it with another setting are refused"),
-    roundMs: positive(500, "a member that has not answered after two of these is expelled"),
-    gatherMs: positive(20, "how long suspicions gather before members are expelled"),
-    backOffMs: positive(50, "before an expelled node enters again, doubled each time up to `maxBackOffMs`"),
-    maxBackOffMs: positive(5_000, "the longest wait before an expelled node enters again"),
-    stallMs: positive(1_000, "how long the log may have no leader before sends wait"),
+    setting: option(text(4_096), "", "how the group is used; members that join with a different setting are rejected"),
+    roundMs: positive(500, "the timeout of a round; a member that has not answered after two timeouts is expelled"),
+    gatherMs: positive(20, "how long suspicions are collected before members are expelled"),
+    backOffMs: positive(50, "the wait before an expelled node rejoins, doubled each time up to `maxBackOffMs`"),
+    maxBackOffMs: positive(5_000, "the longest wait before an expelled node rejoins"),
+    stallMs: positive(1_000, "how long the log may have no leader before sends have to wait"),
   },
   ({ backOffMs, maxBackOffMs }, refuse) => {
     if (maxBackOffMs < backOffMs) refuse("maxBackOffMs", `a number >= backOffMs, which is ${backOffMs}`);
@@ -105,12 +115,12 @@ export type State = LogViews["state"];
 
 export const counts: Shape<number[]> = list(natural, MAX_GROUP_MEMBERS);
 
-/** What the coordinator puts to the log: the view that follows the change at revision `round`. */
+/** The coordinator's log entry, which defines the view that follows the group change at revision `round`. */
 export type ViewEntry = { round: number; cut: number[] };
 
 const viewEntry = struct<ViewEntry>({ round: natural, cut: counts });
 
-/** An entry comes from another member, so it may hold anything. */
+/** Parses a view entry. Returns null if it is invalid: another member wrote it, so it may contain anything. */
 export function viewIn(said: string): ViewEntry | null {
   try {
     const entry: unknown = JSON.parse(said);
@@ -120,6 +130,7 @@ export function viewIn(said: string): ViewEntry | null {
   }
 }
 
+/** Returns the fields of the state for a node that is not in a view. */
 export const nowhere = (): Pick<
   State,
   "roster" | "view" | "isChanging" | "promised" | "answers" | "filling" | "isProposed" | "tries"
@@ -134,26 +145,31 @@ export const nowhere = (): Pick<
   tries: 0,
 });
 
+/** Whether the node is in a view. */
 export const isInView = ({ view }: State): boolean => view.number > 0;
 
-/** Of the round that follows the last change of the group. */
+/** Whether the round belongs to the latest group change, and that change is still in progress. */
 export const isCurrent = ({ isChanging, roster }: State, round: number): boolean =>
   isChanging && round === roster.revision;
 
-/** The lowest member; only of a node that follows the group. */
+/** Returns the lowest member. Valid only for a node that follows the group. */
 export const coordinatorOf = ({ roster }: State): NodeId => roster.members[0]?.node as NodeId;
 
+/** Whether the node coordinates the current view change. */
 export const isCoordinating = (state: State, { self }: { readonly self: NodeId }): boolean =>
   state.isChanging && coordinatorOf(state) === self;
 
-/** Of this round, by member. */
+/** Returns the answers in this round, with the members that gave them. */
 export const answersOf = ({ roster, answers }: State): readonly (Promised & { node: NodeId })[] =>
   roster.members.flatMap(({ node }) => {
     const promised = answers[node];
     return promised?.round === roster.revision ? [{ node, ...promised }] : [];
   });
 
-/** Who keeps the coordinator waiting; where that is the coordinator itself, those that should have sent it what it lacks. */
+/**
+ * Returns the members that are delaying the coordinator. If only the coordinator itself lacks messages, returns the
+ * members that should have sent them.
+ */
 export function lateIn(state: State, self: NodeId): NodeId[] {
   const { roster, filling } = state;
   if (filling === null) {
@@ -165,9 +181,9 @@ export function lateIn(state: State, self: NodeId): NodeId[] {
 }
 
 /**
- * What belongs to the view before, who has all of each sender's part of it, and who lacks some. A member counts what it has received
- * when it answers and delivers no more until the next view. So a cut that is no less than what any survivor has counted leaves out
- * nothing that a survivor has delivered.
+ * Computes the previous view's cut, a holder of each sender's messages up to the cut, and the members that lack some of
+ * them. A member counts its received messages when it answers, and delivers no more until the next view. A cut that is
+ * at least every survivor's count therefore includes all messages that any survivor has delivered.
  */
 export function nextCut(answers: readonly (Promised & { node: NodeId })[]) {
   const survivors = answers.flatMap(({ node, members, received }) =>

@@ -1,6 +1,7 @@
 /**
- * Who uses state transfer, for simulator and checker: it sends messages, applies what is delivered, and its state is the list
- * of all that it has applied, behind the name of who founded it. So one look at two states tells whether they are of one past.
+ * A user of state transfer, for the simulator and the checker. It sends messages and applies deliveries. Its state is
+ * its founder's name followed by all the messages applied so far, so comparing two states shows whether they have the
+ * same history.
  */
 import type { NodeId, Property, Protocol, World } from "../../../../core/protocol.ts";
 import { list, natural, text } from "../../../../core/shape.ts";
@@ -8,18 +9,21 @@ import { composed, type System } from "../../../system.ts";
 import { eventually } from "../group.ts";
 import { MAX_PART_BYTES, MAX_PARTS } from "./vocabulary.ts";
 
+/** Vocabulary of a user of state transfer. */
 export type Replica = {
   state: {
-    /** Whether it wants the state, and whether it has it. */
+    /** Whether the user wants the state. */
     reads: boolean;
     holds: boolean;
-    /** Who founded it, and then what has been applied; of who never had a state, nothing. */
+    /** The founder, followed by the applied messages. Empty if the user never had a state. */
     line: string[];
-    /** What has been delivered and not been applied yet. */
+    /** Messages that have been delivered but not yet applied. */
     waiting: string[];
-    /** How many of these the state that it waits for covers. */
+    /** The number of waiting messages that the awaited state already includes. */
     covered: number;
-    /** Its own messages that were delivered to it since it began to read and was last in the group without a break. */
+    /**
+     * The user's own messages that have been delivered to it since it last began to read, was excluded, or was ejected.
+     */
     own: string[];
     sent: number;
     founded: number;
@@ -27,12 +31,12 @@ export type Replica = {
     members: NodeId[];
     membership: "member" | "outside";
   };
-  command: /** Begin to read, or stop to. */
+  command: /** Starts or stops reading. */
     | { type: "read" }
     | { type: "stop" }
-    /** Send one message. */
+    /** Sends one message. */
     | { type: "send" }
-    // From the transfer.
+    // Commands from the transfer.
     | { type: "delivered"; payload: string }
     | { type: "waiting" }
     | { type: "placed" }
@@ -45,16 +49,16 @@ export type Replica = {
     | { type: "sent"; payload: string }
     | { type: "seeks" | "lacks" }
     | { type: "gave"; view: number; place: number; parts: string[] }
-    /** It has gone on to the next view, and this is the state that it had at the end of the one before. */
+    /** The user has continued to the next view. `line` is its state at the end of the previous view. */
     | { type: "passed"; view: number; line: string[] };
 };
 
 type State = Replica["state"];
 
-/** So that states come in several parts. */
+/** The number of lines per part, which is small so that states consist of several parts. */
 const LINES_A_PART = 2;
 
-/** @param begin as its multicast does. */
+/** Creates the user. @param begin the same as for its multicast */
 export function replica(begin: "inside" | "outside" = "outside"): Protocol<Replica> {
   function apply(state: State): void {
     state.line.push(...state.waiting.splice(0));
@@ -156,10 +160,14 @@ export function replica(begin: "inside" | "outside" = "outside"): Protocol<Repli
 const isPrefix = (one: readonly string[], other: readonly string[]): boolean =>
   one.length <= other.length ? one.every((each, place) => each === other[place]) : isPrefix(other, one);
 
-/** Two states of one view are of one past. The one that founded is a part of it, so there is one founder. */
+/**
+ * Checks that, of any two states in a view, one is a prefix of the other. A state begins with its founder, so this also
+ * implies that there is a single founder.
+ */
 const oneLine: Property<Replica> = {
   name: "one state",
-  claim: "of two members of one view that hold the state, one's is what the other's was before",
+  claim:
+    "if two members of a view hold the state, one member's state equals the current or an earlier state of the other",
   when: "always",
   holds: ({ alive, state }: World<State>) =>
     alive.every((node, i) =>
@@ -176,7 +184,8 @@ type Passed = Extract<Replica["event"], { type: "passed" }>;
 
 const samePast: Property<Replica> = {
   name: "one state at each place",
-  claim: "all who have gone from one view to the next with the state, also those that have crashed since, had the same",
+  claim:
+    "all nodes that carried their state from one view to the next, including nodes that later crashed, had the same state",
   when: "always",
   history: {
     empty: [] as readonly Passed[],
@@ -196,15 +205,18 @@ const samePast: Property<Replica> = {
 
 const nothingTwice: Property<Replica> = {
   name: "nothing twice",
-  claim: "no state has anything in it twice",
+  claim: "no state contains a message twice",
   when: "always",
   holds: ({ alive, state }) => alive.every((node) => new Set(state(node).line).size === state(node).line.length),
 };
 
-/** A member that comes back may found with its old state, which then has two founders. Messages that others received meanwhile are not in it. */
+/**
+ * Checks that no state is lost. A returning member may found a new state from its old one. The new state then has two
+ * founders and lacks messages that other members received in the meantime.
+ */
 const nothingLost: Property<Replica> = {
   name: "nothing lost",
-  claim: "a state holds its reader's own delivered messages, unless a member that came back founded it",
+  claim: "a state contains all messages of its reader that were delivered, unless a returning member founded it",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -216,13 +228,13 @@ const nothingLost: Property<Replica> = {
 
 const everybodyHolds: Property<Replica> = eventually(
   "state reached",
-  "a member that wants the state gets it or founds it, then or later",
+  "a member that wants the state eventually receives or founds it",
   ({ state }, node) => !state(node).reads || state(node).holds,
 );
 
 /**
- * The system with a replica at every node. Its algorithm is the part `multicast`.
- * @param made tests give one that errs.
+ * Adds a replica to every node of a system whose algorithm is its `multicast` part.
+ * @param made creates the replica. Tests pass a faulty one.
  */
 export function withReplica({ parts, wires, algorithm }: System, made: () => Protocol<Replica> = replica) {
   return composed({

@@ -24,9 +24,9 @@ import { isisWithState, stateTransfer } from "./state-transfer.ts";
 import { transfer } from "./transfer.ts";
 import { beforeWordsOf, type Entry, type Standing, type Transfer } from "./vocabulary.ts";
 
-describe("state transfer: whatever happens", () => {
+describe("state transfer, under any faults", () => {
   const orders = Object.entries(stacksWithState);
-  const title = "%s: one state at each place, nothing twice, nothing left out, and in the end everybody has it";
+  const title = "%s: one state at each position, no message twice or missing, and eventually all have it";
   it.each(orders)(title, (_name, order) => keepsOneState(order, misfortune(3, 15), 1));
   it.each(orders)(`${title}: longer`, { tags: ["larger"] }, (_name, order) =>
     keepsOneState(order, misfortune(5, 40), 40),
@@ -37,7 +37,8 @@ describe("state transfer: whatever happens", () => {
       fc.property(misfortunes, (given) => {
         const { sim, replica } = suffer(order, given);
         expect(sim.violations).toEqual([]);
-        // Where the links have lost what the order cannot do without, it holds something back for ever, and says so itself.
+        // If links lose messages that the order needs, the order holds messages back forever and violates agreement
+        // itself.
         const owed = sim.verdict().map(({ property }) => property);
         if (owed.includes("agreement")) return;
         expect(owed).toEqual([]);
@@ -52,7 +53,7 @@ describe("state transfer: whatever happens", () => {
   }
 });
 
-/** Three nodes in view 1; nobody reads yet. */
+/** Creates three nodes in view 1. No node reads yet. */
 function group() {
   const stage = stateStage(stacksWithState.isis, 3, { delayMs: 10 });
   for (const node of range(3)) stage.sim.start(node);
@@ -60,8 +61,8 @@ function group() {
   return stage;
 }
 
-describe("state transfer: who comes", () => {
-  it("gets the state and then the messages, in one place of the order", () => {
+describe("state transfer: a new member", () => {
+  it("gets the state and then the messages, at one position in the order", () => {
     const { sim, use, send, replica } = group();
     use(0, "read");
     sim.run(1_100);
@@ -74,17 +75,18 @@ describe("state transfer: who comes", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("costs nothing where nobody wants a state; one that comes: a multicast of each member, a request and the parts", () => {
+  it("costs nothing while no member wants a state; one that joins: a multicast of each member, a request and the parts", () => {
     const { sim, use, words } = group();
     expect(range(3).map(words)).toEqual([0, 0, 0]);
     use(0, "read");
     sim.run(1_100);
     use(2, "read");
     sim.run(1_200);
-    expect(range(3).map(words)).toEqual([1, 1, 3]); // It seeks, all say once how they stand, and it holds.
+    // The node requests the state, all nodes report theirs once, and the state is transferred.
+    expect(range(3).map(words)).toEqual([1, 1, 3]);
   });
 
-  it("if the source crashes: another gives it", () => {
+  it("if the source crashes, another one provides it", () => {
     const { sim, use, send, replica } = group();
     for (const node of [0, 1]) use(node, "read");
     sim.run(1_200);
@@ -101,7 +103,7 @@ describe("state transfer: who comes", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("if the last that holds the state crashes, it is lost, and one of those that wait founds another", () => {
+  it("if the last holder of the state crashes, the state is lost, and one of the waiting members founds another", () => {
     const { sim, use, send, replica } = group();
     use(0, "read");
     sim.run(1_200);
@@ -118,20 +120,20 @@ describe("state transfer: who comes", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("founds with the messages that it received while it waited, if the source crashes", () => {
+  it("founds a state with the messages that it received while it waited, if the source crashes", () => {
     const { sim, replica } = sourceCrashes(stacksWithState.isis, () => {});
     expect(replica(2).line).toEqual([expect.stringMatching(/^by 2/), "2.1/2"]);
     expect(sim.violations).toEqual([]);
   });
 
-  it("founds if it has waited longest: it has received every message that the others received", () => {
+  it("founds a state if it has waited longest: it has received every message that the others received", () => {
     const { sim, replica } = sourceCrashes(stacksWithState.isis, anotherReadsLater);
     expect(replica(2).line).toEqual([expect.stringMatching(/^by 2/), "2.1/2"]);
     expect(replica(1).line).toEqual(replica(2).line);
     expect([...sim.violations, ...sim.verdict()]).toEqual([]);
   });
 
-  it("who was left out and comes back gets the state of those that went on, in place of its own", () => {
+  it("a member that was left out and returns gets the survivors' state in place of its own", () => {
     const { sim, use, send, replica } = group();
     for (const node of range(3)) use(node, "read");
     sim.run(1_200);
@@ -147,7 +149,7 @@ describe("state transfer: who comes", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("a minority founds nothing, and waits", () => {
+  it("a minority founds no state, and waits", () => {
     const stage = stateStage(stacksWithState.isis, 3, { delayMs: 10 });
     stage.sim.start(0);
     stage.use(0, "read");
@@ -159,7 +161,7 @@ describe("state transfer: who comes", () => {
   });
 });
 
-/** Node 4 by itself: what the order would deliver is delivered by the test. */
+/** Creates node 4 alone. The test delivers the entries of the order. */
 function member() {
   const protocol = transfer<string>("outside");
   const state = protocol.init(4, [1]);
@@ -196,8 +198,8 @@ const says = (number: number, is: Standing) => ({
   payload: { type: "standing", number, is, place: 0, waitingSince: expect.anything() },
 });
 
-describe("words on how a member stands", () => {
-  it("that are delivered in a later view than they were said in do not count: a member that has founded since is asked", () => {
+describe("reports of a member's standing", () => {
+  it("do not count if they are delivered in a later view: a member that has founded since is asked", () => {
     const { install, seek, hear, standing } = member();
     seek();
     expect(install(7, 1, 4)).toContainEqual(says(word(7, 1), "seeking"));
@@ -207,7 +209,7 @@ describe("words on how a member stands", () => {
     hear(4, word(8, 1), "seeking");
     expect(standing()).toBe("holding");
     install(9, 1, 4);
-    hear(4, word(8, 2), "seeking"); // On its way when the view changed.
+    hear(4, word(8, 2), "seeking"); // This report was in flight when the view changed.
     expect(hear(1, word(9, 1), "seeking")).toEqual([says(word(9, 1), "holding")]);
     expect(standing()).toBe("holding");
     expect(hear(4, word(9, 1), "holding")).toContainEqual(expect.objectContaining({ type: "wanted", view: 9 }));
@@ -219,7 +221,7 @@ type Does = "read" | "stop" | "send";
 const totally = (payload: Shape<Entry<string>>) => isis({}, payload) as unknown as Protocol<Vocabulary>;
 const causally = (payload: Shape<Entry<string>>) => causal({}, payload) as unknown as Protocol<Vocabulary>;
 
-/** Every run of nodes that do these things, each in that order and whenever it likes, over links. */
+/** Explores every run. Each node performs its actions in this order, at any time, over links. */
 function exploring(
   does: readonly (readonly Does[])[],
   more: Partial<ExploreOptions<Vocabulary>> = {},
@@ -238,7 +240,7 @@ function exploring(
   });
 }
 
-describe("state transfer: every run of a group that stays", () => {
+describe("state transfer: every run of a group with fixed members", () => {
   type Run = readonly [does: readonly (readonly Does[])[], states: number];
   const some: readonly Run[] = [
     [[["read"], ["read"]], 105],
@@ -276,7 +278,7 @@ describe("state transfer: every run of a group that stays", () => {
     ],
   ];
   const largest: Run = [[["read"], ["read"], ["read"]], 2_144_219];
-  const title = "%j: one state, nothing twice, and in the end everybody who wants it has it";
+  const title = "%j: one state, no message twice, and eventually all nodes that want it have it";
   it.each(some)(title, (...run) => holds(...run));
   it.each(others)(title, { tags: ["long"] }, (...run) => holds(...run));
   it.each([largest])(title, { tags: ["larger"] }, (...run) => holds(...run));
@@ -286,12 +288,12 @@ describe("state transfer: every run of a group that stays", () => {
     expect(found).toMatchObject({ verdict: "holds", states });
   }
 
-  it("who founds is alone: its own messages are in its state, as in that of any reader", () => {
+  it("there is a single founder: its own messages are in its state, as in any reader's", () => {
     expect(reaching(exploring([["read", "send"], []]), "founded")).toMatchObject({ verdict: "holds" });
   });
 });
 
-/** As if all had been in view 1 for long. */
+/** Returns the protocol with all nodes in view 1 at the start. */
 function settled(nodes: readonly NodeId[]): Protocol<Vocabulary> {
   const plain = isisWithState({ views: { remindMs: 0 } });
   const members = nodes.map((node) => ({ node, incarnation: 1 }));
@@ -314,7 +316,7 @@ function settled(nodes: readonly NodeId[]): Protocol<Vocabulary> {
   };
 }
 
-describe("state transfer: every run of a group of three in which one crashes, which is made known", () => {
+describe("state transfer: every run of a group of three with one crash, which is reported", () => {
   const title = "that founds: the others continue without a state, and nothing is violated";
   it(`${title}: the first 20,000 states`, { tags: ["long"] }, () => {
     expect(founding({ maxStates: 20_000 })).toMatchObject({ property: null, states: 20_000 });
@@ -348,7 +350,7 @@ describe("state transfer: every run of a group of three in which one crashes, wh
   }
 });
 
-/** Says its state when it has applied what comes after the place that it is asked for. */
+/** A faulty replica that returns its state only after it has applied deliveries beyond the requested position. */
 function late(): Protocol<Replica> {
   const { command, ...rest } = replica("inside");
   type Asked = Replica["state"] & { at?: { view: number; place: number } | null };
@@ -369,8 +371,8 @@ function late(): Protocol<Replica> {
   };
 }
 
-describe("state transfer: what it assumes", () => {
-  it("where the order is not total, two have different states", () => {
+describe("state transfer: its assumptions", () => {
+  it("if the order is not total, two nodes have different states", () => {
     const found = exploring(
       [
         ["read", "send"],
@@ -382,12 +384,12 @@ describe("state transfer: what it assumes", () => {
     expect(found).toMatchObject({ verdict: "violated", property: { name: "replica: one state" } });
   });
 
-  it("a user that says its state only when it has applied one more gives what the other applies again", () => {
+  it("a user that returns its state one delivery late makes the other apply that delivery twice", () => {
     const found = exploring([["read", "send"], ["read"]], {}, { made: late });
     expect(found).toMatchObject({ verdict: "violated", property: { name: "replica: nothing twice" } });
   });
 
-  it("a user that does not say its state leaves who comes without", () => {
+  it("a user that does not return its state leaves a new member without one", () => {
     const silent = (): Protocol<Replica> => ({
       ...replica("inside"),
       command: { ...replica("inside").command, wanted() {} },
@@ -396,12 +398,12 @@ describe("state transfer: what it assumes", () => {
     expect(found).toMatchObject({ verdict: "violated", property: { name: "replica: state reached" } });
   });
 
-  it("without views, who comes waits for ever for a source that has crashed", () => {
+  it("without views, a new member waits forever for a crashed source", () => {
     const found = exploring([["read"], ["read"]], { crashes: 1 });
     expect(found).toMatchObject({ verdict: "violated", property: { name: "replica: state reached" } });
   });
 
-  it("a word that is lost is waited for for ever", () => {
+  it("a lost report is awaited forever", () => {
     const found = exploring([["read"], []], { losses: 1 });
     expect(found).toMatchObject({ verdict: "violated", property: { name: "replica: state reached" } });
   });

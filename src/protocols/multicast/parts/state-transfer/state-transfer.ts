@@ -1,22 +1,23 @@
 /**
- * State transfer over a total order: a member that wants the state of the group gets it as of one place of the order, and then
- * all that is delivered after that place. If nobody has a state, one member's own becomes the group's.
- * Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987, §4; Schneider, "Implementing Fault-Tolerant
+ * State transfer over a total order: a member that requests the group's state gets it as of one position in the order,
+ * followed by all later deliveries. If no member has a state, one member's own state becomes the group's. Birman &
+ * Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987, §4; Schneider, "Implementing Fault-Tolerant
  * Services Using the State Machine Approach", ACM Computing Surveys 1990, §7 (integration of a repaired replica).
  *
- * Assumes   a total order with views, in which each member's own come in its order, if in later views than it said them in,
- *           as on the replicated log; what one member sends to another alone may
- *           be lost, but not for ever. Users that hold the state change it by what is delivered alone, deterministically, and
- *           say it when they are asked. For liveness: a view that stays, whose members all run this.
- * Safety    after any place of the order, users that hold the state have the same, also those of views before that went on;
- *           of what is delivered from where one got it, it applies everything, and nothing twice; as long as a member of the
- *           view holds the state nobody founds another.
- * Liveness  in a view that stays, a member that wants the state gets it or founds it, if users that are asked say it.
- * Cost      nothing while nobody comes. One more in a view with N members: a multicast of its own and up to N − 1 of the
- *           others, if they have not said yet how they stand; ⌈k / 8⌉ requests and k parts for a state in k parts; and a multicast.
+ * Assumes   a total order with views that preserves each member's sending order, although, as on the replicated log,
+ *           messages may be delivered in a later view than they were sent in; messages from one member to another may
+ *           be lost, but not forever. Users that hold the state change it only through deliveries, deterministically,
+ *           and return it when asked. For liveness: a stable view whose members all run this protocol.
+ * Safety    after any position in the order, all users that hold the state have the same one, including survivors of
+ *           earlier views; a user applies every delivery after its state's position, and none twice; while a member of
+ *           the view holds the state, no other state is founded.
+ * Liveness  in a stable view, a member that requests the state gets it or founds it, if users return it when asked.
+ * Cost      nothing unless a node joins. For a new member of a view with N members: one multicast by the member and up
+ *           to N − 1 by others that have not yet reported their standing; for a state in k parts, ⌈k / 8⌉ requests and
+ *           k parts; finally, one more multicast.
  *
- * Whoever is left out of a view has delivered what others may not have: its state counts no more, and it gets another. If the
- * last member that holds the state goes, the state goes with it.
+ * A member that is left out of a view may have delivered messages that others have not. Its state is therefore void,
+ * and it gets another one. If the last member that holds the state leaves, the state is lost.
  */
 import { type Assembly, assemble, type Wires } from "../../../../core/assemble.ts";
 import type { CommandOf, EventOf, Protocol, Tagged, Vocabulary } from "../../../../core/protocol.ts";
@@ -28,7 +29,7 @@ import { asLayer, type GroupEvent, to } from "../layers.ts";
 import { transfer } from "./transfer.ts";
 import { type Entry, entryShape, type StateCommand, type StateEvent, type Transfer } from "./vocabulary.ts";
 
-/** The type bag of `stateTransfer(order)`: what the order has, and what is said of states. */
+/** Vocabulary of `stateTransfer(order)`: the order's vocabulary, plus commands and events about states. */
 export type StateTransfer<P, O extends Vocabulary> = {
   state: Whole<P, O>["state"];
   message: Whole<P, O>["message"];
@@ -43,7 +44,7 @@ export type StateTransfer<P, O extends Vocabulary> = {
 };
 type Whole<P, O extends Vocabulary> = Assembly<{ transfer: Transfer<P>; order: O }>;
 
-// Inside, orders are any; the type above keeps callers honest.
+// Orders can have any type. The types above keep callers type-safe.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 
@@ -54,12 +55,13 @@ const told: { readonly [K in GroupEvent["type"] | "delivered"]: Transfer<Any>["c
   ejected: "eject",
 };
 
-/** What else the order says of its group, and what the user is to hear in its place among the others. */
+/** Other events from the order. They pass through the transfer so that the user receives all events in sequence. */
 const passed = ["stable", "left", "stalled", "resumed"];
 
 /**
- * @param orderOf makes a total order for payloads of that shape.
- * @param begin as the order does.
+ * Adds state transfer to a total order.
+ * @param orderOf creates a total order for payloads of the given shape.
+ * @param begin must be the same as for the order.
  */
 export function stateTransfer<P, O extends Vocabulary>(
   orderOf: (payload: Shape<Entry<P>>) => Protocol<O>,
@@ -104,7 +106,10 @@ export function stateTransfer<P, O extends Vocabulary>(
   });
 }
 
-/** What the order says of its group and of what it delivers is said once the transfer has it, in the same order. */
+/**
+ * Returns the event that the combined protocol emits for an event from a part. Null if it does not emit one. The
+ * order's group events and deliveries are emitted after the transfer has processed them, in the same order.
+ */
 function outward(part: string, body: Any): Tagged | null {
   if (part === "transfer") return body.type === "say" ? null : body;
   if (body.type === "refused")
@@ -112,18 +117,20 @@ function outward(part: string, body: Any): Tagged | null {
   return Object.hasOwn(told, body.type) || passed.includes(body.type) ? null : body;
 }
 
-// The total orders over view synchrony, with the state of the group for members that want it.
+// Total orders over view synchrony, with state transfer for members that request it.
 
 const anyText = text(MAX_PAYLOAD_BYTES);
 
 export type IsisWithState<P = string> = StateTransfer<P, FlushIsis<Entry<P>>>;
 export type CausalTotalWithState<P = string> = StateTransfer<P, FlushCausalTotal<Entry<P>>>;
 
+/** Creates the total order of ISIS with state transfer. */
 export const isisWithState = <P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<IsisWithState<P>> => stateTransfer((entry) => flushIsis(options, entry), payload);
 
+/** Creates causal-total order with state transfer. */
 export const causalTotalWithState = <P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,

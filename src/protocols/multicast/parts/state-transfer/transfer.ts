@@ -1,16 +1,17 @@
 /**
- * Who holds the state of a group, who wants it, and who gives it. All of that changes only at places of the order, by what is
- * delivered there, so that every member of a view knows it alike; what is known of standings is counted anew in each view.
+ * Tracks which members hold, request and provide a group's state. This knowledge changes only with deliveries at
+ * positions in the order, so all members of a view have the same knowledge. Standings are collected again in each view.
  *
- *   (1) who wants the state says so in the order; where it is delivered, members that have not yet said in this view how they
- *       stand do so;
- *   (2) at the first place where a member is known to hold, that member is the source of all that want it: its user says its
- *       state as of that place, which replaces all earlier deliveries;
- *   (3) where all members have said that they hold none, one that wants it founds: those that had it before come first, then the
- *       one that has waited longest, because it has received every message that the others received while they waited;
- *   (4) the state goes to who wants it in parts, which it asks for; having all, it says in the order that it holds, and is
- *       given the state where that is delivered;
- *   (5) where the source is known to hold no more, or the view changes, it begins anew.
+ *   (1) a member that wants the state announces it in the order. When this is delivered, members that have not yet
+ *   reported their standing in this view do so;
+ *   (2) at the first position where a member is known to hold the state, that member becomes the source for all members
+ *   that want it: its user returns its state as of that position, which replaces all earlier deliveries;
+ *   (3) if all members have reported that they hold no state, one that wants it founds it. Former holders come first,
+ *   then the member that has waited longest, because it has received every message that the others received while they
+ *   waited;
+ *   (4) a member that wants the state requests it in parts. Once it has all of them, it announces in the order that it
+ *   holds the state, and receives the state when this is delivered;
+ *   (5) if the source reports that it no longer holds the state, or the view changes, the procedure restarts.
  */
 import type { Context, NodeId, Protocol } from "../../../../core/protocol.ts";
 import {
@@ -25,27 +26,27 @@ import {
   type Transfer,
 } from "./vocabulary.ts";
 
-/** Parts that have not arrived after this time are requested again. */
+/** How long to wait for requested parts before requesting them again. */
 const REQUEST_MS = 200;
 
-/** So many parts come at once. */
+/** The number of parts sent per request. */
 const BURST = 8;
 
 const wants = (is: Standing | undefined): boolean => is === "seeking" || is === "returning";
 
 type State = Transfer<unknown>["state"];
 
-/** In this view. */
+/** Whether the node has not made any report in this view. */
 const isSilent = ({ spoken, view }: State): boolean => spoken <= beforeWordsOf(view);
 
-/** Before every other position. */
+/** The position before all others. */
 const START: Place = { view: 0, place: 0 };
 const here = ({ view, place }: State): Place => ({ view, place });
 
 const isEarlier = (one: Place, other: Place): boolean =>
   one.view < other.view || (one.view === other.view && one.place < other.place);
 
-/** If no member has the state: the seeker whose state becomes that of the group. */
+/** If no member holds the group's state, returns the member whose own state becomes the group's. */
 function founderOf({ known }: State, seekers: readonly NodeId[]): NodeId | undefined {
   const returning = seekers.find((node) => known[node]?.is === "returning");
   const sinceOf = (node: NodeId): Place => (known[node] as State["known"][NodeId]).waitingSince;
@@ -55,7 +56,7 @@ function founderOf({ known }: State, seekers: readonly NodeId[]): NodeId | undef
 
 const nothing = () => ({ place: 0, known: {}, sources: {}, parts: [], snapshots: [] });
 
-/** Whether what is known of this node's own standing is what its user wants now, and not what it wanted before. */
+/** Whether this node's known standing reflects its user's latest request. */
 const isPresent = (state: State, self: NodeId): boolean =>
   state.standing !== "lacking" && (state.known[self]?.number ?? 0) >= state.since;
 
@@ -73,27 +74,31 @@ function give(
   });
 }
 
-/** What this node gives, once nobody waits for it, is given no more. */
+/** Discards snapshots that no member is waiting for. */
 function forgetGiven(state: State, self: NodeId): void {
   const awaited = new Set(Object.values(state.sources).flatMap(({ from, place }) => (from === self ? [place] : [])));
   state.snapshots = state.snapshots.filter(({ place }) => awaited.has(place));
 }
 
+/** Creates the part that requests and sends states. */
 export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> {
   type Ctx = Context<Transfer<P>>;
 
   function say(state: State, ctx: Ctx, is: Standing, place = 0): void {
-    if (state.membership !== "member") return; // Who wants the state says so in the next view.
+    if (state.membership !== "member") return; // The node announces its request in the next view.
     state.spoken = Math.max(state.spoken, beforeWordsOf(state.view)) + 1;
     const waitingSince = state.waitingSince ?? START;
     ctx.emit({ type: "say", payload: { type: "standing", number: state.spoken, is, place, waitingSince } });
   }
 
-  /** What was said in an earlier view says nothing of this one: its speaker may have got the state since, or founded it. */
+  /**
+   * Handles a report. Ignores reports from earlier views, because the sender may have received or founded the state
+   * since.
+   */
   function hear(state: State, from: NodeId, said: Extract<Entry<P>, { type: "standing" }>, ctx: Ctx): void {
     const { number, is, place, waitingSince } = said;
     if (!isOfView(number, state.view)) return;
-    if (place > 0 && state.sources[from]?.place !== place) return; // It has got a state for which it was to wait no more.
+    if (place > 0 && state.sources[from]?.place !== place) return; // This state is no longer assigned to the sender.
     state.known[from] = { number, is, waitingSince };
     delete state.sources[from];
     if (from === ctx.self && place > 0) receiveState(state, ctx);
@@ -110,7 +115,7 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
     ctx.emit({ type: "state", parts });
   }
 
-  /** Those whose source it was have none now. */
+  /** Removes a source that no longer holds the state. Members that it served need another source. */
   function abandon(state: State, source: NodeId, ctx: Ctx): void {
     for (const [seeker, { from }] of Object.entries(state.sources)) {
       if (from !== source) continue;
@@ -120,7 +125,7 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
     if (source === ctx.self) state.snapshots = [];
   }
 
-  /** Gives those that want the state a source, if there can be one. */
+  /** Assigns a source, if there is one, to members that want the state. */
   function assign(state: State, ctx: Ctx): void {
     const { members, known, sources } = state;
     let seekers = members.filter((node) => wants(known[node]?.is) && sources[node] === undefined);
@@ -145,7 +150,8 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
   function found(state: State, founder: NodeId, ctx: Ctx): void {
     state.known[founder] = { number: 0, waitingSince: START, ...state.known[founder], is: "holding" };
     if (state.standing === "holding" && !state.members.includes(ctx.self)) {
-      Object.assign(state, { standing: "returning", waitingSince: here(state) }); // The others founded a new state without it.
+      // The others have founded a new state without this node.
+      Object.assign(state, { standing: "returning", waitingSince: here(state) });
       ctx.emit({ type: "waiting" });
     }
     if (founder !== ctx.self || !isPresent(state, ctx.self)) return;
@@ -155,7 +161,7 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
 
   function beginRequests(state: State, ctx: Ctx): void {
     state.parts = [];
-    if (!isPresent(state, ctx.self)) return; // Its user has changed its mind, and so it has said.
+    if (!isPresent(state, ctx.self)) return; // The user has changed its request, and the node has announced the change.
     if (state.standing === "holding") Object.assign(state, { standing: "seeking", waitingSince: here(state) });
     ctx.emit({ type: "placed" });
     request(state, ctx);
@@ -176,7 +182,8 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
     },
     install(state, { view, members }, ctx) {
       const sorted = members.toSorted((a, b) => a - b);
-      const membership = members.includes(ctx.self) ? "member" : "changing"; // It may be told of views before it is back in one.
+      // The node may learn of views before it is back in one.
+      const membership = members.includes(ctx.self) ? "member" : "changing";
       Object.assign(state, { ...nothing(), view, members: sorted, membership });
       for (const timer of ["request", "repeat"] as const) ctx.cancelTimer(timer);
       ctx.emit({ type: "installed", view, members });
@@ -189,7 +196,7 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
       ctx.cancelTimer("request");
       ctx.emit({ type: "ejected" });
       if (state.standing !== "holding") return;
-      state.standing = "returning"; // What it has applied last, others may not have, or in another order.
+      state.standing = "returning"; // Others may have applied different messages.
       ctx.emit({ type: "waiting" });
     },
   };
@@ -209,13 +216,14 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
     receive: {
       request(state, from, { view, place, part }, ctx) {
         const source = state.sources[from];
-        if (view !== state.view || source?.from !== ctx.self || source.place !== place) return; // It has another by now, or has it.
+        if (view !== state.view || source?.from !== ctx.self || source.place !== place) return; // Obsolete.
         give(state, from, place, part, ctx);
       },
       part(state, from, { view, place, part, count, text }, ctx) {
         const source = state.sources[ctx.self];
-        if (view !== state.view || source?.from !== from || source.place !== place) return; // Of a source that it has no more.
-        if (part !== state.parts.length || part >= count || count > MAX_PARTS) return; // It has it, or lacks one before it.
+        // The part comes from an old source.
+        if (view !== state.view || source?.from !== from || source.place !== place) return;
+        if (part !== state.parts.length || part >= count || count > MAX_PARTS) return; // The part is out of sequence.
         state.parts.push(text);
         if (part + 1 === count) {
           ctx.cancelTimer("request");
@@ -257,15 +265,16 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
       },
       snapshot(state, { view, place, parts }, ctx) {
         const wanted = state.snapshots.find((snapshot) => snapshot.place === place);
-        if (view !== state.view || wanted === undefined || wanted.parts !== null) return; // Nobody waits for it any more.
+        // No member is waiting for this state any longer.
+        if (view !== state.view || wanted === undefined || wanted.parts !== null) return;
         wanted.parts = parts.length > 0 ? parts : [""];
         for (const [seeker, source] of Object.entries(state.sources))
           if (source.from === ctx.self && source.place === place) give(state, Number(seeker), place, 0, ctx);
       },
     },
     shapes: { message: messageShapes, command: commandShapes as never },
-    source: "Birman & Joseph, SOSP 1987, §4: state transfer to who joins",
-    assumes: ["a total order with views, the same at all who go from one to the next"],
+    source: "Birman & Joseph, SOSP 1987, §4: state transfer to joining members",
+    assumes: ["a total order with views, the same at all nodes that move from one view to the next"],
     properties: [],
     costs: [],
     view: ({ standing, view }) => ({ role: standing, ...(view > 0 ? { term: view } : {}) }),

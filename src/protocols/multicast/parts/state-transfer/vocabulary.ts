@@ -1,40 +1,45 @@
-/** What members of a group with state transfer say to each other, and to who uses them. */
+/** The vocabulary of state transfer: messages between group members, and the interface to their users. */
 import type { NodeId } from "../../../../core/protocol.ts";
 import { natural, oneOf, type Shape, type Shapes, struct, text, variants } from "../../../../core/shape.ts";
 import { type GroupCommand, type GroupEvent, groupCommandShapes } from "../layers.ts";
 
-/** Of one part, in UTF-8. */
+/** The maximum size of a part, in UTF-8 bytes. */
 export const MAX_PART_BYTES = 60_000;
-/** Of a state: 16 MiB and what splitting between characters leaves empty. */
+/**
+ * The maximum number of parts. This is enough for 16 MiB, with some slack because parts are split between characters.
+ */
 export const MAX_PARTS = 300;
 
 /**
- * `seeking`: wants the state. `returning`: the same, and had it before the others left this node out. `lacking`: has no state
- * and wants none. `holding`: its user has applied all that was delivered up to here.
+ * A member's standing with respect to the state. `seeking`: wants the state. `returning`: wants the state, and held it
+ * before the others excluded this node. `lacking`: has no state and does not want it. `holding`: its user has applied
+ * all deliveries so far.
  */
 export type Standing = "seeking" | "returning" | "lacking" | "holding";
 
-/** A position in the order: a view, and how many entries had been delivered in it. */
+/** A position in the order: a view, and the number of entries delivered in that view. */
 export interface Place {
   view: number;
   place: number;
 }
 
-/** What goes through the order. */
+/** An entry in the order. */
 export type Entry<P> =
   | { type: "message"; payload: P }
   /**
-   * How its sender stands in the view in which it says so. `number`: of that view, and which of its words there it is: see
-   * `beforeWordsOf`. `place`: where the state was taken that it has got; 0 if it is not about that.
-   * `waitingSince`: if the sender wants the state, the position from which on its deliveries wait for it.
+   * A report of the sender's standing in a view. `number` encodes the view and the report's number within it; see
+   * `beforeWordsOf`. `place`: the position of the state that the sender has just received, or 0. `waitingSince`: if the
+   * sender wants the state, the position since which its deliveries have been waiting for the state.
    */
   | { type: "standing"; number: number; is: Standing; place: number; waitingSince: Place };
 
-/** Nobody says so many words on its standing in one view. */
+/** Exceeds the number of reports that any member makes in one view. */
 const WORDS = 2 ** 20;
-/** Words said in a view are numbered from this on, beginning with the next: so their numbers grow, and tell in which view they were said. */
+/**
+ * Returns the number that precedes all report numbers in a view. Report numbers increase, and they identify the view.
+ */
 export const beforeWordsOf = (view: number): number => view * WORDS;
-/** Whether a word with this number was said in that view. */
+/** Whether the report with this number belongs to the view. */
 export const isOfView = (number: number, view: number): boolean => Math.floor(number / WORDS) === view;
 
 export const entryShape = <P>(payload: Shape<P>): Shape<Entry<P>> =>
@@ -48,62 +53,70 @@ export const entryShape = <P>(payload: Shape<P>): Shape<Entry<P>> =>
     },
   });
 
-/** What the user of state transfer gives and hears, beside what it has of every multicast. */
+/** The commands that state transfer adds to those that all multicasts have. */
 export type StateCommand =
-  /** It wants the state, and what is delivered from there on. */
+  /** The user requests the state and all later deliveries. */
   | { type: "seek" }
-  /** It wants it no more, and gives none. */
+  /** The user no longer wants the state and does not provide it. */
   | { type: "lack" }
-  /** The state that it was asked for, as it was at that place of that view. */
+  /** The requested state, as of the given position in the given view. */
   | { type: "snapshot"; view: number; place: number; parts: string[] };
 
+/** Events about the state, for the user. */
 export type StateEvent =
-  /** What is delivered from here on waits: this node was left out, and its state is one of many pasts. */
+  /** From now on, deliveries have to wait, because this node was excluded and its state may have diverged. */
   | { type: "waiting" }
-  /** The state that is to come covers all deliveries so far. They still wait, in case it does not come. */
+  /** The awaited state covers all deliveries so far. They keep waiting in case it does not arrive. */
   | { type: "placed" }
-  /** The state. Deliveries since `placed` follow it. */
+  /** The state has arrived. Deliveries since `placed` come after it. */
   | { type: "state"; parts: string[] }
-  /** No member has a state: this user's own becomes the state of the group, and all waiting deliveries follow it. */
+  /** No member has a state, so this user's own becomes the group's. All waiting deliveries come after it. */
   | { type: "founded" }
-  /** The user is to say its state as it is when it has applied all that was delivered before this, and nothing after. */
+  /** The user must return its state as of this event, with all earlier deliveries applied and no later ones. */
   | { type: "wanted"; view: number; place: number };
 
+/** Vocabulary of state transfer. */
 export type Transfer<P> = {
   state: {
     standing: Standing;
     view: number;
-    /** Ascending. */
+    /** The members, in ascending order. */
     members: NodeId[];
     membership: "member" | "changing" | "outside";
-    /** Of what has been delivered in this view, the last. */
+    /** The position of the last delivery in this view. */
     place: number;
-    /** The number of the last of its own words on its standing. */
+    /** The number of this node's latest report. */
     spoken: number;
-    /** The first of its words since its user wanted the state last. */
+    /** The number of the first report that this node has made since its user last requested the state. */
     since: number;
-    /** The position from which on deliveries wait for a state; null before this node is in a view. */
+    /** The position since which deliveries have been waiting for a state. Null until this node is in a view. */
     waitingSince: Place | null;
-    /** What has been delivered of members' standings in this view: the same everywhere at each place. */
+    /**
+     * The members' standings that have been delivered in this view, keyed by member. At each position, they are the
+     * same at all members.
+     */
     known: Record<NodeId, { number: number; is: Standing; waitingSince: Place }>;
-    /** Of seekers that wait for a state: who gives it to them, and as of which place. The same everywhere, too. */
+    /**
+     * For each seeker that is waiting for a state, the source and the state's position. At each position, they are the
+     * same at all members.
+     */
     sources: Record<NodeId, { from: NodeId; place: number }>;
-    /** What this node has got so far of its own. */
+    /** The parts of the state that this node has received so far. */
     parts: string[];
-    /** States that this node gives, or is to give: null until its user has said them. */
+    /** States that this node provides or will provide. `parts` is null until its user has returned the state. */
     snapshots: { place: number; parts: string[] | null }[];
   };
-  message: /** The parts from that one on are wanted. */
+  message: /** Requests the parts from `part` onward. */
     | { type: "request"; view: number; place: number; part: number }
-    /** One of so many. */
+    /** Sends one of `count` parts. */
     | { type: "part"; view: number; place: number; part: number; count: number; text: string };
   timer: "request" | "repeat";
   command:
     | { type: "deliver"; from: NodeId; payload: Entry<P>; id: string }
     | Exclude<GroupCommand, { type: "stable" }>
-    /** The order had no room for a word of this node's on its standing. */
+    /** The order had no room for a report from this node. */
     | { type: "refuse" }
-    /** Whatever else the order says, for its user. */
+    /** Any other event from the order, for this node's user. */
     | { type: "pass"; event: OtherEvent }
     | StateCommand;
   event:
@@ -114,7 +127,7 @@ export type Transfer<P> = {
     | StateEvent;
 };
 
-/** Of the order's carrier. */
+/** Events from the order's carrier. */
 type OtherEvent = { type: "stable"; count: number } | { type: "left" | "stalled" | "resumed" };
 
 export const messageShapes: Shapes<Transfer<never>["message"]> = {
