@@ -1,45 +1,51 @@
-/** Network namespaces joined by a bridge: machines of their own, as far as sockets can tell. Needs root and Linux. */
+/**
+ * Creates network namespaces connected by a bridge. To sockets, they look like separate machines. Requires root and
+ * Linux. The bridge is in a namespace of its own: if the machine got new interfaces, browsers that other tests use would
+ * abort their requests with ERR_NETWORK_CHANGED.
+ */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 
 export interface Namespaces {
-  /** The address of each, by number from 0. */
+  /** The address of each namespace, by index. */
   readonly addresses: readonly string[];
-  /** A command that runs another within the namespace. */
+  /** Returns the beginning of a command line that runs a command inside the namespace. */
   within(index: number): string[];
-  /** From now on these names lead to these addresses within all of them, and no other does. */
+  /** Sets the host names that can be resolved in all namespaces, and their addresses. */
   name(hosts: Readonly<Record<string, string>>): void;
-  /** Whether the bridge forwards multicast to and from the namespaces, as a switch would, or not; the rest it always does. */
+  /**
+   * Sets whether the bridge forwards multicast to and from the namespaces, as a switch would. Everything else is always
+   * forwarded.
+   */
   forwardMulticast(forwards: boolean): void;
   close(): void;
 }
 
-/** Throws what the system says if there can be none. */
+/** @throws Error with the system's message if namespaces cannot be created */
 export function namespaces(count: number): Namespaces {
   const tag = `ct${process.pid % 100_000}`;
   const bridge = `${tag}br`;
+  const hub = `${tag}hub`;
   const subnet = `10.${200 + (process.pid % 50)}.77`;
   const names = Array.from({ length: count }, (_, index) => `${tag}n${index}`);
   const outer = (index: number): string => `${tag}v${index}`;
   const close = (): void => {
-    for (const name of names) attempt("ip", "netns", "delete", name); // Its end of the cable goes with it.
+    for (const name of [...names, hub]) attempt("ip", "netns", "delete", name); // This also removes its interfaces.
     for (const name of names) rmSync(folderOf(name), { recursive: true, force: true });
-    for (const index of names.keys()) attempt("ip", "link", "delete", outer(index));
-    attempt("ip", "link", "delete", bridge);
   };
   try {
-    run("ip", "link", "add", bridge, "type", "bridge", "mcast_snooping", "0");
-    run("ip", "link", "set", bridge, "up");
+    run("ip", "netns", "add", hub);
+    run("ip", "-n", hub, "link", "add", bridge, "type", "bridge", "mcast_snooping", "0");
+    run("ip", "-n", hub, "link", "set", bridge, "up");
     for (const [index, name] of names.entries()) {
       run("ip", "netns", "add", name);
       mkdirSync(folderOf(name), { recursive: true });
       writeFileSync(hostsOf(name), "");
-      run("ip", "link", "add", outer(index), "type", "veth", "peer", "name", "eth0", "netns", name);
-      run("ip", "link", "set", outer(index), "master", bridge, "up");
-      const inside = ["netns", "exec", name, "ip"];
-      run("ip", ...inside, "link", "set", "lo", "up");
-      run("ip", ...inside, "addr", "add", `${subnet}.${index + 1}/24`, "dev", "eth0");
-      run("ip", ...inside, "link", "set", "eth0", "up");
+      run("ip", "-n", hub, "link", "add", outer(index), "type", "veth", "peer", "name", "eth0", "netns", name);
+      run("ip", "-n", hub, "link", "set", outer(index), "master", bridge, "up");
+      run("ip", "-n", name, "link", "set", "lo", "up");
+      run("ip", "-n", name, "addr", "add", `${subnet}.${index + 1}/24`, "dev", "eth0");
+      run("ip", "-n", name, "link", "set", "eth0", "up");
     }
   } catch (error) {
     close();
@@ -52,17 +58,19 @@ export function namespaces(count: number): Namespaces {
       const lines = Object.entries({ localhost: "127.0.0.1", ...hosts }).map(
         ([host, address]) => `${address} ${host}\n`,
       );
-      for (const name of names) writeFileSync(hostsOf(name), lines.join("")); // The file itself is seen inside.
+      for (const name of names) writeFileSync(hostsOf(name), lines.join("")); // The namespaces read this file directly.
     },
     forwardMulticast(forwards) {
       const flood = forwards ? "on" : "off";
-      for (const index of names.keys()) run("bridge", "link", "set", "dev", outer(index), "mcast_flood", flood);
+      for (const index of names.keys()) {
+        run("bridge", "-n", hub, "link", "set", "dev", outer(index), "mcast_flood", flood);
+      }
     },
     close,
   };
 }
 
-/** What stands there is in the place of /etc for what `ip netns exec` runs. */
+/** `ip netns exec` uses this folder instead of /etc. */
 const folderOf = (name: string): string => `/etc/netns/${name}`;
 const hostsOf = (name: string): string => `${folderOf(name)}/hosts`;
 
@@ -74,6 +82,6 @@ function attempt(command: string, ...args: string[]): void {
   try {
     run(command, ...args);
   } catch {
-    // It was not there.
+    // The namespace did not exist.
   }
 }
