@@ -10,7 +10,7 @@ import { checkLinearizability, type Effect, type Finding } from "./check.ts";
 import type { History, Operation, Value } from "./history.ts";
 import { type Model, modelNamed, modelNames } from "./model.ts";
 
-const HISTORIES = 100_000;
+const HISTORIES = 20_000;
 const MINUTE_MS = 60_000;
 
 /**

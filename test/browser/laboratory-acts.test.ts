@@ -20,9 +20,9 @@ import { hashOf, headline, laboratoryForTests, ready, settled, stepOf } from "./
  */
 const cases = [
   ["bully", 4],
+  ["isis", 3],
   ["chang-roberts", 4],
   ["ricart-agrawala", 3],
-  ["isis", 3],
   ["paxos", 3],
   ["heartbeat", 3],
 ] as const;
@@ -30,13 +30,16 @@ const cases = [
 /** The actions on messages. Protocols with timers also offer `Fire`. The ring has no timers. */
 const onMessages = ["Lose", "Duplicate", "Delay"] as const;
 const messageCases = [
-  ["bully", 4, [...onMessages, "Fire"]],
   ["chang-roberts", 4, onMessages],
-  ["ricart-agrawala", 3, [...onMessages, "Fire"]],
   ["view-synchrony", 3, [...onMessages, "Fire"]],
+  ["bully", 4, [...onMessages, "Fire"]],
+  ["ricart-agrawala", 3, [...onMessages, "Fire"]],
   ["paxos", 3, [...onMessages, "Fire"]],
   ["heartbeat", 3, [...onMessages, "Fire"]],
 ] as const;
+
+/** The number of cases in each run of all tests. The others are tagged `larger`. */
+const FEW = 2;
 
 /** Protocols whose periodic messages are not drawn. */
 const folds: ReadonlySet<string> = new Set(["heartbeat"]);
@@ -73,7 +76,12 @@ describe.skipIf(noBrowser !== null)("actions at the cursor", () => {
     await settled(page);
   }
 
-  test.each(cases)("%s: each verb by keyboard alone, and undo", async (protocol, nodes) => {
+  const [few, others] = [cases.slice(0, FEW), cases.slice(FEW)];
+  const byKeyboard = "%s: each verb by keyboard alone, and undo";
+  test.each(few)(byKeyboard, actsByKeyboard);
+  test.each(others)(byKeyboard, { tags: ["larger"] }, actsByKeyboard);
+
+  async function actsByKeyboard(protocol: string, nodes: number): Promise<void> {
     const page = await laboratory.open(`#/run?protocol=${protocol}&nodes=${nodes}`);
     await ready(page);
     await expectSame(page);
@@ -94,7 +102,7 @@ describe.skipIf(noBrowser !== null)("actions at the cursor", () => {
     await page.keyboard.press("Control+z");
     await expect.poll(async () => placeOf(await hashOf(page)).words.fork).toBe(forks.slice(0, -1).join(";"));
     await expectSame(page);
-  });
+  }
 
   /** Returns the first step after all nodes have started where an action of that name is available, and its label. */
   async function firstOf(
@@ -109,38 +117,40 @@ describe.skipIf(noBrowser !== null)("actions at the cursor", () => {
     return null;
   }
 
-  test.each(messageCases)(
-    "%s: a message is lost, duplicated and delayed, a timer fired now",
-    async (protocol, nodes, verbs) => {
-      const words = { protocol, nodes: String(nodes) };
-      const page = await laboratory.open(hashOfPlace({ page: "run", words }));
-      await page.setViewportSize({ width: 1_900, height: 1_000 });
-      await ready(page);
-      for (const verb of verbs) {
-        const first = await firstOf(verb, words);
-        if (first === null) throw new Error(`expected something to ${verb}, got nothing`);
-        await page.evaluate(
-          `location.hash = ${JSON.stringify(hashOfPlace({ page: "run", words: { ...words, at: String(first.step) } }))}`,
-        );
-        await expect.poll(() => stepOf(page)).toBe(first.step);
-        await act(page, first.label);
-        await expectSame(page);
-        // A second action keeps the first one, even if the run now has two messages with the same label.
-        await act(page, "pause node 0");
-        await expectSame(page);
-        await page.getByRole("button", { name: "Whole run" }).click();
-        const run = await node.run(placeOf(await hashOf(page)).words);
-        const ways = run.drawing.messages.map(({ name, from, to, lost }) => ({
-          type: name.short,
-          from,
-          to,
-          lost: lost !== null,
-        }));
-        await expect.poll(async () => sorted((await drawn(page))?.messages ?? [])).toEqual(sorted(ways));
-        if (verb === "Lose" && !folds.has(protocol)) expect(ways.some(({ lost }) => lost)).toBe(true);
-      }
-    },
-  );
+  const [fewMessageCases, otherMessageCases] = [messageCases.slice(0, FEW), messageCases.slice(FEW)];
+  const onMessagesAndTimers = "%s: a message is lost, duplicated and delayed, a timer fired now";
+  test.each(fewMessageCases)(onMessagesAndTimers, actsOnMessages);
+  test.each(otherMessageCases)(onMessagesAndTimers, { tags: ["larger"] }, actsOnMessages);
+
+  async function actsOnMessages(protocol: string, nodes: number, verbs: readonly string[]): Promise<void> {
+    const words = { protocol, nodes: String(nodes) };
+    const page = await laboratory.open(hashOfPlace({ page: "run", words }));
+    await page.setViewportSize({ width: 1_900, height: 1_000 });
+    await ready(page);
+    for (const verb of verbs) {
+      const first = await firstOf(verb, words);
+      if (first === null) throw new Error(`expected something to ${verb}, got nothing`);
+      await page.evaluate(
+        `location.hash = ${JSON.stringify(hashOfPlace({ page: "run", words: { ...words, at: String(first.step) } }))}`,
+      );
+      await expect.poll(() => stepOf(page)).toBe(first.step);
+      await act(page, first.label);
+      await expectSame(page);
+      // A second action keeps the first one, even if the run now has two messages with the same label.
+      await act(page, "pause node 0");
+      await expectSame(page);
+      await page.getByRole("button", { name: "Whole run" }).click();
+      const run = await node.run(placeOf(await hashOf(page)).words);
+      const ways = run.drawing.messages.map(({ name, from, to, lost }) => ({
+        type: name.short,
+        from,
+        to,
+        lost: lost !== null,
+      }));
+      await expect.poll(async () => sorted((await drawn(page))?.messages ?? [])).toEqual(sorted(ways));
+      if (verb === "Lose" && !folds.has(protocol)) expect(ways.some(({ lost }) => lost)).toBe(true);
+    }
+  }
 
   test("an element is acted on by right click, and the event at the cursor by a key", async () => {
     const run = await node.run({ protocol: "bully", nodes: "4" });

@@ -47,20 +47,21 @@ const looks = [
 describe.skipIf(noBrowser !== null)("everyone can use it", () => {
   const laboratory = laboratoryForTests();
 
-  test.each(pages.flatMap(([path, sign]) => looks.map((look) => ({ path, sign, ...look }))))(
-    "$path in $scheme, $viewport.width px wide",
-    async ({ path, sign, scheme, viewport }) => {
-      const page = await laboratory.open(path);
+  test.each(pages)("%s", async (path, sign) => {
+    const page = await laboratory.open(path);
+    await page.waitForSelector(sign);
+    for (const { scheme, viewport } of looks) {
       await page.emulateMedia({ colorScheme: scheme });
       await page.setViewportSize(viewport);
       await page.waitForSelector(sign);
       await calm(page);
-      expect(await complaintsOfAxe(page)).toEqual([]);
+      const look = `${scheme}, ${viewport.width} px wide`;
+      expect(await complaintsOfAxe(page), look).toEqual([]);
       const width = () => page.evaluate<number>("document.documentElement.scrollWidth");
-      await expect.poll(width).toBeLessThanOrEqual(viewport.width);
-      expect(await page.evaluate<string[]>(beyond(viewport.width))).toEqual([]);
-    },
-  );
+      await expect.poll(width, { message: look }).toBeLessThanOrEqual(viewport.width);
+      expect(await page.evaluate<string[]>(beyond(viewport.width)), look).toEqual([]);
+    }
+  });
 
   test("before the positions of nodes are known, the topology is named after the run", async () => {
     await laboratory.context.addInitScript(`{

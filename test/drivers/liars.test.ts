@@ -48,4 +48,4 @@ function run({ protocol, variant }: (typeof forms)[number], seeds: number): numb
 const throwsNothing = (form: (typeof forms)[number]): void => expect(run(form, 2)).toBeGreaterThan(0);
 
 it.each(forms.filter(({ variant }) => variant === null))("$protocol", throwsNothing);
-it.each(forms.filter(({ variant }) => variant !== null))("$protocol, $variant", { tags: ["long"] }, throwsNothing);
+it.each(forms.filter(({ variant }) => variant !== null))("$protocol, $variant", { tags: ["larger"] }, throwsNothing);

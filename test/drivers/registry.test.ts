@@ -36,7 +36,7 @@ const forms = protocolNames.flatMap((protocol) => [
 ]);
 
 it.each(forms.filter(({ variant }) => variant === null))("$protocol", changesNothing);
-it.each(forms.filter(({ variant }) => variant !== null))("$protocol, $variant", { tags: ["long"] }, changesNothing);
+it.each(forms.filter(({ variant }) => variant !== null))("$protocol, $variant", { tags: ["larger"] }, changesNothing);
 
 function changesNothing({ protocol, variant }: (typeof forms)[number]): void {
   const faults = { crashes: 1, recoveries: 1, losses: 1, duplications: 1, crashNotifications: "any" } as const;

@@ -37,7 +37,12 @@ const answered = (id: number, operation: string): Promise<string> =>
     members.running.get(id),
   );
 
-test.each(logs)("%s", async (protocol) => {
+/** One of each kind: crashes with one leader, with any proposer, and Byzantine nodes. */
+const kinds = ["raft", "multi-paxos", "pbft"];
+test.each(logs.filter((name) => kinds.includes(name)))("%s", survivesKills);
+test.each(logs.filter((name) => !kinds.includes(name)))("%s", { tags: ["larger"] }, survivesKills);
+
+async function survivesKills(protocol: string): Promise<void> {
   members = await MembersUnderTest.of(4);
   members.rewrite({ protocol, options: { machine: { kind: "map" }, client: { retryMs: 300 } } });
   await members.serveAll();
@@ -53,7 +58,7 @@ test.each(logs)("%s", async (protocol) => {
   await members.serveAll();
   expect(await answered(second, "get x")).toBe("“2”");
   expect(await answered(first, "put x 3")).toBe("“2”");
-});
+}
 
 test("pbft: the primary is killed under load, and the others continue in a later view", async () => {
   members = await MembersUnderTest.of(4);

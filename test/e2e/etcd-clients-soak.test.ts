@@ -18,7 +18,7 @@ const kills = Number(process.env.COTERIE_SOAK ?? 10);
 const seed = Number(process.env.COTERIE_SEED ?? Date.now() % 1_000_000);
 /** Longer than an election, and shorter than the shortest session without renewal. */
 const STOPPED_MS = 3_000;
-const STOPPED_EVERY = 5;
+const STOPPED_EVERY = 3;
 
 let members: MembersUnderTest;
 let clients: EtcdClients | undefined;

@@ -108,7 +108,7 @@ test("a crashed leader of the log has a successor within half a second by defaul
 });
 
 test("under more seeds, the same bounds hold", {
-  tags: ["long"],
+  tags: ["larger"],
 }, async () => {
   for (const [, take, isLeader] of defaults) {
     expect((await measured(take, isLeader))[2]).toBeLessThan(SESSION_MS);

@@ -190,12 +190,12 @@ describe("multicast through a log, every run within bounds", () => {
 
   const three: Bounds = { nodes: 3, send: [0], begin: "together", maxTimeouts: 1 };
   it("three members, one sends: one timer, five messages in flight", {
-    tags: ["long"],
+    tags: ["larger"],
   }, () => {
     isSound({ ...three, maxInFlight: 5 }, 139_361);
   });
 
-  it("the same with four messages, and any one member crashes at any time", { tags: ["long"] }, () => {
+  it("the same with four messages, and any one member crashes at any time", { tags: ["larger"] }, () => {
     isSound({ ...three, maxInFlight: 4, crashes: 1 }, 81_079);
   });
 });

@@ -253,7 +253,8 @@ describe("over TCP", () => {
   }
 
   test("300 of them", () => attacked(150));
-  test("100,000 of them", { tags: ["long"] }, () => attacked(47_700));
+  test("10,000 of them", { tags: ["long"] }, () => attacked(4_770));
+  test("100,000 of them", { tags: ["larger"] }, () => attacked(47_700));
 });
 
 describe("over UDP", () => {
@@ -373,5 +374,6 @@ describe("over UDP", () => {
   }
 
   test("180 of them", () => attacked(40));
-  test("100,000 of them", { tags: ["long"] }, () => attacked(22_300));
+  test("10,000 of them", { tags: ["long"] }, () => attacked(2_230));
+  test("100,000 of them", { tags: ["larger"] }, () => attacked(22_300));
 });

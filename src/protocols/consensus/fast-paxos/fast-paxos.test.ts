@@ -278,14 +278,14 @@ describe("fast paxos: every run of one instance and two proposers keeps agreemen
     expect([found.verdict, found.states]).toEqual(["holds", states]);
   });
 
-  it("four acceptors, uncoordinated, with the loss of any message", { tags: ["long"] }, () => {
+  it("four acceptors, uncoordinated, with the loss of any message", { tags: ["larger"] }, () => {
     const found = reaching(explore(model(4, { recovery: "uncoordinated" }, { losses: 1 })), "decided");
     expect(found).toMatchObject({ verdict: "holds", states: 1_430_966 });
   });
 
   /** Breadth-first search does not finish here: one run explored 4,000,000 states, to a depth of 11. */
-  it("four acceptors, with a crash and a recovery: no violation in 300,000 states", { tags: ["long"] }, () => {
-    const found = reaching(explore(model(4, {}, { crashes: 1, recoveries: 1, maxStates: 300_000 })), "decided");
+  it("four acceptors, with a crash and a recovery: no violation in 100,000 states", { tags: ["long"] }, () => {
+    const found = reaching(explore(model(4, {}, { crashes: 1, recoveries: 1, maxStates: 100_000 })), "decided");
     expect([found.verdict, found.property]).toEqual(["unknown", null]);
   });
 

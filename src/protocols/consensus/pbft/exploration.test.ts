@@ -177,7 +177,7 @@ describe("pbft: one Byzantine replica of four: long searches", { tags: ["long"] 
     expectSafe(found, 10_521, "equivocation", ...CARRIED, "decided in both views");
   });
 
-  it("the primary sends two wrong messages of any kind", () => {
+  it("the primary sends two wrong messages of any kind", { tags: ["larger"] }, () => {
     const found = explore(model({ 0: { lies: 2 } }, { delays: 0 }));
     expectSafe(found, 44_786, "the Byzantine replica is exposed", ...CARRIED);
   });

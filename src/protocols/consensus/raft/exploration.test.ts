@@ -53,7 +53,7 @@ describe("raft: every run of three nodes in two terms", () => {
     expectStates(exploring({ 0: [propose(0)] }, {}, "decided"), "holds", 1_289_138);
   });
 
-  it("two candidates and two proposals", { tags: ["long"] }, () => {
+  it("two candidates and two proposals", { tags: ["larger"] }, () => {
     const found = exploring({ 0: [propose(0)], 1: [propose(1)] }, { maxTimeouts: 2 }, "decided");
     expectStates(found, "unknown", 416_187);
   });
@@ -70,7 +70,7 @@ describe("raft: every run of three nodes in two terms", () => {
   });
 
   it("two candidates, a membership change, and a node that crashes at any time and recovers", {
-    tags: ["long"],
+    tags: ["larger"],
   }, () => {
     const bounds = { maxTimeouts: 2, crashes: 1, recoveries: 1 };
     const found = exploring({ 0: [change] }, bounds, "reconfigured", "replay voted", "replay appended");

@@ -327,7 +327,7 @@ describe("views: guarantees", () => {
         sim.run(sim.now + 15_000);
         expect(sim.verdict()).toEqual([]);
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     );
   });
 });

@@ -84,7 +84,8 @@ const makers = [
 describe.each(makers)("%s with a failure detector", (_name, maker) => {
   const title = "%i nodes: one crash after the other, each detected, some inside: one node inside, and all are served";
   it.each([2, 3])(title, (count) => oneCrashAfterTheOther(count));
-  it.each([5, 7])(title, { tags: ["long"] }, (count) => oneCrashAfterTheOther(count));
+  it.each([5])(title, { tags: ["long"] }, (count) => oneCrashAfterTheOther(count));
+  it.each([7])(title, { tags: ["larger"] }, (count) => oneCrashAfterTheOther(count));
 
   function oneCrashAfterTheOther(count: number): void {
     const nodes = range(0, count - 1);
