@@ -34,7 +34,7 @@ function expectRows(row: (protocol: string) => Row): void {
 }
 
 test.skipIf(isWriting)(
-  "every cell of docs/verify/assumptions.md with a finding, and a tenth of the search of every other",
+  "every violation in docs/verify/assumptions.md, and a tenth of the search of every other cell",
   {
     tags: ["long"],
   },

@@ -247,7 +247,8 @@ function cell(protocol: string, column: Column, effort: Effort = WHOLE): Cell {
   return column.name === "liar" ? besideLiar(protocol, dropped, effort) : explored(protocol, dropped, effort);
 }
 
-function explored(protocol: string, dropped: Words, { states, runs }: Effort): Cell {
+function explored(protocol: string, dropped: Words, effort: Effort): Cell {
+  const { states, runs } = effort;
   const experiment: Experiment = { protocol, ...undisturbed(protocol), ...dropped };
   const inOrder: Experiment = { ...experiment, maxStates: states };
   const all = search(inOrder, () => true);
@@ -260,7 +261,7 @@ function explored(protocol: string, dropped: Words, { states, runs }: Effort): C
   const drawn = unsafe.verdict === "holds" ? null : search(atRandom, (property) => !isLiveness(property));
   if (drawn?.verdict === "violated") return broken("✗", atRandom, drawn);
   if (all.verdict === "violated") return broken("◌", inOrder, all);
-  return ofTwo({ ...inOrder, maxStates: WHOLE.states }) ?? notFound(inOrder, all, drawn);
+  return (effort === WHOLE ? ofTwo(inOrder) : null) ?? notFound(inOrder, all, drawn);
 }
 
 /** Returns the result of an unfinished search without a violation. */
@@ -370,16 +371,18 @@ export type Row = Readonly<Record<string, Cell>>;
 export const rowOf = (protocol: string): Row =>
   Object.fromEntries(columns.map((column) => [column.name, cell(protocol, column)]));
 
+const HOLDS: readonly Symbol[] = ["✓", "✓₂", "?"];
+
 /**
- * Computes the row. Cells without a finding on the page are searched only a tenth as far, and are unchanged if that
- * search finds nothing either.
+ * Computes the row. Cells without a violation on the page are searched only a tenth as far, and are unchanged if that
+ * search finds none either.
  */
 export function rowLike(protocol: string, page: string): Row {
   const cells = columns.map((column): [string, Cell] => {
     const listed = listedCell(protocol, column, page);
-    const mayBeLong = listed !== null && (listed.symbol === "?" || listed.symbol === "✓₂");
-    const found = cell(protocol, column, mayBeLong ? TENTH : WHOLE);
-    return [column.name, listed?.symbol === "?" && found.symbol === "?" ? listed : found];
+    if (listed === null || !HOLDS.includes(listed.symbol)) return [column.name, cell(protocol, column)];
+    const found = cell(protocol, column, TENTH);
+    return [column.name, HOLDS.includes(found.symbol) ? listed : found];
   });
   return Object.fromEntries(cells);
 }

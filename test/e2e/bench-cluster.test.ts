@@ -50,7 +50,7 @@ test("coterie bench cluster: writes, reads, locks, watches and fail-over, all in
   isMeasured(measured, (peer, { section }) => !peer.startsWith("Redis") || !["watches", "fail-over"].includes(section));
 });
 
-test("coterie bench cluster --api etcd: both through etcd's API, by one client", async () => {
+test("coterie bench cluster --api etcd: both through etcd's API, by one client", { tags: ["larger"] }, async () => {
   expect(await etcdMissing()).toBeNull();
   const { code, stdout, stderr } = await coterie("bench", "cluster", "--api", "etcd", "--quick", "--json");
   expect(code, stderr).toBe(0);

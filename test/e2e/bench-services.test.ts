@@ -8,7 +8,9 @@ import { expect, test } from "vitest";
 import type { Row } from "../../bench/results.ts";
 import { coterie } from "./cluster-under-test.ts";
 
-test("coterie bench services --only locks: a rate for one client and for many, in one process and in three", async () => {
+test("coterie bench services --only locks: a rate for one client and for many, in one process and in three", {
+  tags: ["larger"],
+}, async () => {
   // Long enough for one pair of every client on a busy machine.
   const few = ["--only", "locks", "--quick", "--seconds", "3", "--json"];
   const { code, stdout, stderr } = await coterie("bench", "services", ...few);

@@ -59,29 +59,26 @@ test("a member that equivocates is named, is not counted, and can be followed in
 });
 
 /** The honest members must continue: they agree on a leader, or they answer. */
-describe("honest processes outlive", { tags: ["long"] }, () => {
+describe("honest processes outlive", () => {
   const protocols = ["byzantine-generals", "raft", "epoch-bully", "multi-paxos", "maekawa-sanders", "view-synchrony"];
-  test.each(protocols.flatMap((protocol) => behaviours.map((behaviour) => [protocol, behaviour] as const)))(
-    "%s, %s",
-    async (protocol, behaviour) => {
-      const cluster = await ClusterUnderTest.up(
-        "--protocol",
-        protocol,
-        "--nodes",
-        "4",
-        "--byzantine",
-        `1=${behaviour}`,
-      );
-      await sleep(1_500);
-      await expectUnharmed(cluster, 1);
-      cluster.kill(3);
-      await until("the supervisor detects that member 3 has exited", () =>
-        cluster.events.some((event) => event.event === "exited" && event.node === 3),
-      );
-      const exits = cluster.events.filter(({ event }) => event === "exited");
-      expect(exits).toHaveLength(1);
-      cluster.signal("SIGINT");
-      expect((await cluster.finished).code).toBe(0);
-    },
+  const all = behaviours.flatMap((behaviour, at) =>
+    protocols.map((protocol, of) => ({ protocol, behaviour, isOfDiagonal: of === at % protocols.length })),
   );
+  // src/cluster/liars.test.ts runs every protocol in one process.
+  test.each(all.filter(({ isOfDiagonal }) => isOfDiagonal))("$protocol, $behaviour", { tags: ["long"] }, outlives);
+  test.each(all.filter(({ isOfDiagonal }) => !isOfDiagonal))("$protocol, $behaviour", { tags: ["larger"] }, outlives);
+
+  async function outlives({ protocol, behaviour }: (typeof all)[number]): Promise<void> {
+    const cluster = await ClusterUnderTest.up("--protocol", protocol, "--nodes", "4", "--byzantine", `1=${behaviour}`);
+    await sleep(1_500);
+    await expectUnharmed(cluster, 1);
+    cluster.kill(3);
+    await until("the supervisor detects that member 3 has exited", () =>
+      cluster.events.some((event) => event.event === "exited" && event.node === 3),
+    );
+    const exits = cluster.events.filter(({ event }) => event === "exited");
+    expect(exits).toHaveLength(1);
+    cluster.signal("SIGINT");
+    expect((await cluster.finished).code).toBe(0);
+  }
 });

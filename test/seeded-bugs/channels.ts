@@ -1,13 +1,17 @@
 /** Bugs in channels in views on the log, in the multicast through it, and in the state transfer. */
 import type { ServiceBug } from "./service.ts";
 
-export type ChannelBug = Omit<ServiceBug, "by">;
+export interface ChannelBug extends Omit<ServiceBug, "by"> {
+  /** The random run that finds it. */
+  readonly run: number;
+}
 
 const LOG_VIEWS = "src/protocols/multicast/parts/log-views";
 
 export const channelBugs: readonly ChannelBug[] = [
   {
     name: "least-of-survivors",
+    run: 3,
     summary: "the cut is the fewest messages that a survivor received from each sender, not the most",
     file: `${LOG_VIEWS}/vocabulary.ts`,
     find: "Math.max(...survivors.map(",
@@ -15,6 +19,7 @@ export const channelBugs: readonly ChannelBug[] = [
   },
   {
     name: "view-of-an-earlier-round",
+    run: 0,
     summary: "a view is installed although the group has changed since it was proposed",
     file: `${LOG_VIEWS}/log-views.ts`,
     find: "if (entry !== null && isCurrent(state, entry.round) && from === coordinatorOf(state))",
@@ -22,11 +27,10 @@ export const channelBugs: readonly ChannelBug[] = [
   },
 ];
 
-export type LogMulticastBug = Omit<ServiceBug, "by">;
-
-export const logMulticastBugs: readonly LogMulticastBug[] = [
+export const logMulticastBugs: readonly ChannelBug[] = [
   {
     name: "continues-past-a-snapshot",
+    run: 0,
     summary: "a member that skipped messages because of a snapshot continues as if it had delivered them",
     file: "src/protocols/multicast/parts/log-order.ts",
     find: "        if (isEnding(state)) return;\n        const wasInside",
@@ -34,6 +38,7 @@ export const logMulticastBugs: readonly LogMulticastBug[] = [
   },
   {
     name: "in-a-group-without-a-session",
+    run: 3,
     summary: "the end of a session does not remove its member from its groups",
     file: "src/protocols/service/coordination-service/sessions.ts",
     find: "  leaveGroups(on, id);\n",

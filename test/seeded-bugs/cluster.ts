@@ -10,7 +10,7 @@ export interface ClusterBug {
   readonly replace: string;
   /** Matches the violation that the swarm reports. */
   readonly finds: RegExp;
-  /** The first seed of the search, if only a few seeds find the bug. */
+  /** The first seed of the search, shortly before one that finds the bug. */
   readonly from?: number;
 }
 
@@ -22,6 +22,7 @@ export const clusterBugs: readonly ClusterBug[] = [
     find: `      return this.#isLive ? this.#missed() : undefined;\n`,
     replace: `      return undefined;\n`,
     finds: /received \d+ of \d+ changes|did not receive the last write/,
+    from: 7,
   },
   {
     name: "client-not-notified-of-snapshot",
@@ -31,6 +32,7 @@ export const clusterBugs: readonly ClusterBug[] = [
     find: ` else if (event.type === "restored") this.#all({ type: "restored", revision: event.revision });\n`,
     replace: `\n`,
     finds: /1\d\d\d\/\d+ received \d+ of \d+ changes|did not receive the last write/,
+    from: 8,
   },
   {
     name: "transaction-in-part",

@@ -46,8 +46,8 @@ describe.each(orders)("a channel in views on the log: %s", (order) => {
     fc.assert(fc.property(fate(nodes, acts), run), { numRuns, seed: 7 });
     for (const count of Object.values(met)) expect(count).toBeGreaterThan(0);
   }
-  if (order === "total") it(title, () => search(3, 4, 40));
-  else it(title, { tags: ["long"] }, () => search(3, 4, 40));
+  const tags = { total: [], fifo: ["long"], none: ["larger"], causal: ["larger"], "causal-total": ["larger"] } as const;
+  it(title, { tags: [...tags[order]] }, () => search(3, 4, 40));
 });
 
 // Explores channels as `join()` runs them, with sessions, replicas, log and failure detector: every run of two members

@@ -318,8 +318,8 @@ function settled(nodes: readonly NodeId[]): Protocol<Vocabulary> {
 
 describe("state transfer: every run of a group of three with one crash, which is reported", () => {
   const title = "that founds: the others continue without a state, and nothing is violated";
-  it(`${title}: the first 3,000 states`, { tags: ["long"] }, () => {
-    expect(founding({ maxStates: 3_000 })).toMatchObject({ property: null, states: 3_000 });
+  it(`${title}: the first 10,000 states`, { tags: ["long"] }, () => {
+    expect(founding({ maxStates: 10_000 })).toMatchObject({ property: null, states: 10_000 });
   });
   it(title, { tags: ["larger"] }, () => {
     expect(founding()).toMatchObject({ verdict: "holds", states: 156_842 });
