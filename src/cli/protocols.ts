@@ -1,6 +1,7 @@
 /** `coterie protocols`: shows the algorithms with their guarantees, assumptions and costs. */
 import { stripVTControlCharacters } from "node:util";
 import type { Command } from "commander";
+import { loadProtocol } from "../cluster/protocol-file.ts";
 import { COST_SIZES, type Described, described } from "../experiment/described.ts";
 import { figure, wrapped } from "../experiment/paragraph.ts";
 import { protocolNames } from "../protocols/index.ts";
@@ -20,7 +21,7 @@ import {
 export function declare(command: Command, { stdout }: Invocation): void {
   withManual(command, manual)
     .description("Lists the algorithms by family, or shows one of them in full.")
-    .argument("[name]", "name of the algorithm to show in full")
+    .argument("[name]", "name of the algorithm to show in full, or your own file (./mine.ts)")
     .option("--json", "print the result as JSON")
     .action((name: string | undefined, options: { readonly json?: true }) => protocols(name, options, stdout));
 }
@@ -37,8 +38,10 @@ const manual: Manual = {
 \`\`\``,
 };
 
-function protocols(name: string | undefined, options: { readonly json?: true }, stdout: Output): void {
-  print(name === undefined ? listReport(protocolNames.map(described)) : fullReport(described(name)), options, stdout);
+async function protocols(name: string | undefined, options: { readonly json?: true }, stdout: Output): Promise<void> {
+  const report =
+    name === undefined ? listReport(protocolNames.map(described)) : fullReport(described(await loadProtocol(name)));
+  print(report, options, stdout);
 }
 
 /** Lists the algorithms by family, with one or two lines for each. */

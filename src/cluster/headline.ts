@@ -4,7 +4,7 @@
  */
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
-import { type Family, protocolNamed, protocolNames, type Scene, type Spans } from "../protocols/index.ts";
+import { type Family, isRegistered, protocolNamed, type Scene, type Spans } from "../protocols/index.ts";
 import { ledView, rowsOf } from "../protocols/presentation.ts";
 import type { NodePicture, Presented } from "./feed.ts";
 
@@ -20,7 +20,7 @@ export function headlineOf(
   nodes: readonly NodePicture[],
   events: Scene["events"] | null,
 ): string | null {
-  if (!protocolNames.includes(protocol)) return null;
+  if (!isRegistered(protocol)) return null;
   const { family, presentation } = protocolNamed(protocol);
   if (events === null && TOLD_BY_EVENTS.has(family.part)) return null;
   const shown = nodes.map(({ id: node, process, view }) => {
@@ -31,7 +31,7 @@ export function headlineOf(
 
 /** Returns the states to draw as spans. A protocol that is not in the registry may have critical sections too. */
 export function spansOf(protocol: string): Spans {
-  if (!protocolNames.includes(protocol)) return { spans: "section", term: "epoch" };
+  if (!isRegistered(protocol)) return { spans: "section", term: "epoch" };
   const { spans, term } = protocolNamed(protocol).presentation;
   return { spans, term };
 }
@@ -42,6 +42,7 @@ const works: Readonly<Record<Family["name"], Presented["work"]>> = {
   multicast: "multicast",
   consensus: "decision",
   membership: null,
+  custom: null,
 };
 
 /**
@@ -52,7 +53,7 @@ export function presentedOf(
   nodes: readonly NodeId[],
   options: unknown,
 ): { readonly presented?: Presented } {
-  if (!protocolNames.includes(protocol)) return {};
+  if (!isRegistered(protocol)) return {};
   const { presentation, family, model } = protocolNamed(protocol);
   const published = nodes.length === 1 ? [] : model().costs;
   const costs = published.map(({ when, messages }) => ({ when, count: messages(nodes.length) }));

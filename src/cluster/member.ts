@@ -19,6 +19,7 @@ import { standingOf } from "../runtime/transport/identity.ts";
 import { transportPlaces } from "./config.ts";
 import { exposedLiars } from "./exposed-liars.ts";
 import type { ClusterConfig } from "./protocol-config.ts";
+import { isProtocolFile } from "./protocol-file.ts";
 
 /** A running member. */
 export interface Member {
@@ -60,13 +61,15 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
   const { liar, log, onFatal } = options;
   const { node: made, presentation } = protocolNamed(config.protocol);
   const honest = withPositions(made(config.options), presentation.position, config.options);
+  // Members may start in different folders, so the path of a protocol file is not the same for all.
+  const agreed = isProtocolFile(config.protocol) ? honest.name : config.protocol;
   const protocol = liar === undefined ? honest : byzantine(honest, new Map([[id, onProcesses(liar.behaviour)]]));
   let exposed: (event: Tagged) => void = () => {};
   const { keys, cluster, tls, dataDir } = config;
   const node = await openNode<Vocabulary>(protocol, {
     ...{ id, cluster, tls, log, onFatal, ...transportPlaces(id, config) },
-    agreement: canonical([config.protocol, config.options]),
-    slot: config.protocol,
+    agreement: canonical([agreed, config.options]),
+    slot: agreed,
     folder: dataDir?.replaceAll("{id}", String(id)) ?? null,
     signatures: keys === undefined ? null : readKeys(keys, id, Object.keys(config.members).map(Number)),
     ...(liar && { platform: seededPlatform(liar.seed, id) }),

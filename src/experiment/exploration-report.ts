@@ -69,8 +69,8 @@ export function missing({ spec }: CheckRequest, { reach, verdict }: CheckAnswer)
   const suspects =
     isReached(reach, "suspected") || Object.keys(reach.handlers).some((name) => name.endsWith("suspect"));
   return [
-    ...(isReached(reach, done.event) ? [] : [done.none]),
-    ...(isToSuspect && !suspects && done.event !== "suspected" ? ["no node was suspected of a crash"] : []),
+    ...(done === null || isReached(reach, done.event) ? [] : [done.none]),
+    ...(isToSuspect && !suspects && done?.event !== "suspected" ? ["no node was suspected of a crash"] : []),
   ];
 }
 

@@ -74,7 +74,7 @@ export interface Variant {
 }
 
 /** The parts of an entry that follow from neither its family nor its algorithm. */
-interface Declaration {
+export interface Declaration {
   /** Ordering properties that a multicast's deliveries must satisfy, in addition to the common ones. */
   readonly orders?: readonly Property<never>[];
   /** Set if the model includes the failure detector. Otherwise, the driver notifies nodes of crashes. */

@@ -8,6 +8,7 @@ import type { Command } from "./consensus/family/replicated-log.ts";
 import { withLogClients } from "./consensus/family/systems.ts";
 import {
   consensusShown,
+  customShown,
   type DeclaredPresentation,
   electionShown,
   logShown,
@@ -29,7 +30,7 @@ export interface Family {
   /** Whether real processes run the workload as well. */
   readonly isUsedInNodes?: true;
   /** The problem that the family solves, as the tools print it. */
-  readonly name: "election" | "mutual exclusion" | "multicast" | "consensus" | "membership";
+  readonly name: "election" | "mutual exclusion" | "multicast" | "consensus" | "membership" | "custom";
   /** The name of the command for initiators, as in `--call 4`. Null if the family has no such command. */
   readonly verb: "call" | "request" | "send" | "propose" | null;
   /** The unit of the repetition count. Null if the work cannot be repeated. */
@@ -42,9 +43,9 @@ export interface Family {
   refuse?(): Tagged;
   /**
    * The event that a node or one of its parts emits when the work is done, and the text to print if the event never
-   * occurred.
+   * occurred. Null if the family has no such event.
    */
-  readonly done: { readonly event: string; readonly none: string };
+  readonly done: { readonly event: string; readonly none: string } | null;
   /** Derives a run's result from its final state and events. */
   outcome(end: Ending): Outcome;
   /** Returns the family's presentation with an algorithm's overrides. */
@@ -82,7 +83,9 @@ export type Outcome =
   /** Consensus: the value that each node decided, or the commands that it decided, in order. */
   | { readonly decided: Readonly<Record<NodeId, string | readonly string[]>> }
   /** Failure detector: the nodes that each live node suspects. */
-  | { readonly suspected: Readonly<Record<NodeId, readonly NodeId[]>> };
+  | { readonly suspected: Readonly<Record<NodeId, readonly NodeId[]>> }
+  /** Any other problem: the role of each live node. */
+  | { readonly roles: Readonly<Record<NodeId, string>> };
 
 /** One use of a critical section. Times are in milliseconds. A time is null if the step has not happened. */
 export interface Entry {
@@ -255,6 +258,19 @@ export const membership: Family = {
     }
     return { suspected: Object.fromEntries(Object.entries(suspected).map(([node, others]) => [node, [...others]])) };
   },
+};
+
+/** Protocols that solve a different problem. The initiators are given the protocol's own command. */
+export const custom: Family = {
+  shown: customShown,
+  part: "protocol",
+  name: "custom",
+  verb: null,
+  count: null,
+  initiators: "all",
+  ask: () => null,
+  done: null,
+  outcome: ({ alive, view }) => ({ roles: Object.fromEntries(alive.map((node) => [node, view(node).role])) }),
 };
 
 /** Wraps a command for the `workload` part, which every node in a mutual exclusion or multicast model has. */

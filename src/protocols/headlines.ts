@@ -225,6 +225,14 @@ const family = (plain: Spans, headline: (words: Spans) => Presentation["headline
   };
 };
 
+/** Groups the nodes by role, such as `Nodes 0 and 2: waiting; node 1: inside.` */
+const customHeadline: Presentation["headline"] = (scene) => {
+  const roles = new Map<string, NodeId[]>();
+  for (const { node, view } of runningIn(scene))
+    if (view !== null) roles.set(view.role, [...(roles.get(view.role) ?? []), node]);
+  return sentence(scene, [...roles].map(([role, nodes]) => `${nodesIn(nodes)}: ${role}`).join("; "));
+};
+
 export const electionShown = family({ term: "term", spans: "leadership" }, electionHeadline);
 export const mutexShown = family({ term: "epoch", spans: "section" }, mutexHeadline);
 export const multicastShown = family({ term: "view", spans: "views" }, () => multicastHeadline);
@@ -241,3 +249,4 @@ export const serviceShown: DeclaredPresentation = {
   periodic: ["heartbeat", "heartbeatAnswered", "quorum", "renew", "sweep", "idle", "committed"],
 };
 export const membershipShown = family({ term: "view", spans: "views" }, () => membershipHeadline);
+export const customShown = family({ term: "term", spans: "leadership" }, () => customHeadline);

@@ -287,16 +287,28 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   // coterie new: election, consensus, membership
 };
 
+/** Protocols from users' own files, by the path of the file. */
+const own = new Map<string, RegistryEntry>();
+
+/**
+ * Adds a protocol to the registry for the lifetime of this process, so that every tool can find it by name.
+ * @param name the path of the protocol's file, such as `./mine.ts`
+ */
+export const registerProtocol = (name: string, entry: RegistryEntry): void => void own.set(name, entry);
+
+/** Whether the registry contains an algorithm or a registered file with this name. */
+export const isRegistered = (name: string): boolean => own.has(name) || Object.hasOwn(registry, name);
+
 /** The names of all registered algorithms, such as `raft`. Pass a name to `protocolNamed()`. */
 export const protocolNames = Object.keys(registry);
 
 /** Returns an algorithm's registry entry. @throws UsageError if the registry does not contain the name. */
 export function protocolNamed(name: string): RegistryEntry {
-  const found = Object.hasOwn(registry, name) ? registry[name] : undefined;
+  const found = Object.hasOwn(registry, name) ? registry[name] : own.get(name);
   if (found === undefined)
     throw new UsageError(
       "unknown-protocol",
-      `${unexpected("the protocol", "a name listed by `coterie protocols`", name)}${suggestion(name, protocolNames)}`,
+      `${unexpected("the protocol", "a name listed by `coterie protocols`, or a file such as ./mine.ts", name)}${suggestion(name, protocolNames)}`,
     );
   return found;
 }
@@ -320,6 +332,7 @@ export function hasToStart(protocol: string, variant: string | null = null): boo
 export type { Command } from "./consensus/family/replicated-log.ts";
 export type { Proposal } from "./consensus/paxos/paxos.ts";
 export * from "./consensus-exports.ts";
+export { type DefinedProtocol, defineProtocol } from "./define.ts";
 export { type Bully, type BullyOptions, bully } from "./election/bully/bully.ts";
 export { type ExtendedBully, type ExtendedBullyOptions, extendedBully } from "./election/bully/extended-bully.ts";
 export { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./election/chang-roberts/chang-roberts.ts";

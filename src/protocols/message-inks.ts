@@ -1,6 +1,6 @@
 /** Inks (color and pattern) for a protocol's message types. A type has the same ink in all forms and all drawings. */
 import type { ShapeNode } from "../core/shape.ts";
-import { type AnyProtocol, protocolNamed, protocolNames } from "./index.ts";
+import { type AnyProtocol, isRegistered, protocolNamed } from "./index.ts";
 
 type Fields = Readonly<Record<string, ShapeNode>>;
 
@@ -10,7 +10,7 @@ type Fields = Readonly<Record<string, ShapeNode>>;
  * as `request` in the textbook form. Empty if the protocol is not in the registry.
  */
 export function messageInksOf(protocol: string): Readonly<Record<string, number>> {
-  if (!protocolNames.includes(protocol)) return {};
+  if (!isRegistered(protocol)) return {};
   const known = inksMade.get(protocol) ?? inksIn(protocol);
   inksMade.set(protocol, known);
   return known;
@@ -71,6 +71,6 @@ type ByName<T> = Readonly<Record<string, T>>;
 
 /** Returns a protocol's inks and withheld replies. Both are empty if the protocol is not in the registry. */
 export function drawnAs(protocol: string): { readonly inks: ByName<number>; readonly withheld: ByName<string> } {
-  const withheld = protocolNames.includes(protocol) ? protocolNamed(protocol).presentation.withheld : {};
+  const withheld = isRegistered(protocol) ? protocolNamed(protocol).presentation.withheld : {};
   return { inks: messageInksOf(protocol), withheld };
 }

@@ -101,7 +101,7 @@ const usage = {
     "registry-taken": "The metric registry already has a metric with this name. Use one registry per member.",
     "session-too-long":
       "`sessionMs` exceeds the maximum that the ZooKeeper servers allow. Lower it, or raise `maxSessionTimeout`.",
-    "no-library": "A package that this engine needs is not installed. Install the package that the message names.",
+    "no-library": "A package that this feature needs is not installed. Install the package that the message names.",
     "no-websocket": "This runtime has no global `WebSocket`. Import `connect` from `coterie` instead.",
     "not-running": "The node has not started, or has stopped. Call it only while it is running.",
     "bad-host":
@@ -148,6 +148,8 @@ const usage = {
     "bad-argument": "An argument or option is invalid. The message gives the expected value; see `--help`.",
     "no-process-groups": "`coterie lock` and `coterie elect` do not run on Windows. Use `join()` or `connect()` there.",
     "unknown-protocol": "No protocol has this name. The message suggests or lists names; see `coterie protocols`.",
+    "bad-protocol-file":
+      "The file of a protocol does not exist, cannot be loaded, or does not export a protocol. The message gives the reason.",
     "unknown-variant": "The protocol has no such variant. See `coterie protocols NAME`.",
     "bad-folder":
       "The campaign's folder cannot be used, or contains results of another campaign. Choose another folder with `--out`.",

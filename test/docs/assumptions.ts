@@ -236,7 +236,7 @@ function search(experiment: Experiment, only: (property: Property<Vocabulary>) =
     steps: (small ?? found).path.length,
     states: found.states,
     depth: "depth" in found ? found.depth : 0,
-    isReached: isReached(found.reach, done.event),
+    isReached: done !== null && isReached(found.reach, done.event),
   };
 }
 

@@ -52,7 +52,8 @@ function verdictOf(spec: Spec, ...prefixes: readonly string[]): string {
 /** Throws if a search reached no work of the algorithm. Such a search proves nothing, and must not be in a table. */
 function requireReached(protocol: string, reach: Reach): void {
   const { done } = protocolNamed(protocol).family;
-  if (!isReached(reach, done.event)) throw new Error(`the search of ${protocol} reached too little: ${done.none}`);
+  if (done === null || !isReached(reach, done.event))
+    throw new Error(`the search of ${protocol} reached too little: ${done?.none}`);
 }
 
 /** Returns the verdicts on two promises. If both hold, one search proves both. */

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { namesProtocol } from "../../cluster/config.ts";
 import { type Member as RunningMember, runMember } from "../../cluster/member.ts";
-import { readConfig } from "../../cluster/protocol-config.ts";
+import { loadConfig } from "../../cluster/protocol-config.ts";
 import type { Member } from "../../cluster/services/api.ts";
 import { CoordinationError } from "../../cluster/services/coordination-error.ts";
 import { UsageError } from "../../core/errors.ts";
@@ -196,7 +196,7 @@ async function started(
       "bad-argument",
       "expected a config without a protocol for --etcd: only members that serve elections and locks by name serve etcd's API",
     );
-  const read = readConfig(options.config);
+  const read = await loadConfig(options.config);
   const config = options.data === undefined ? read : { ...read, dataDir: resolve(options.data) };
   requireMember(config.members, options);
   const liar =

@@ -122,7 +122,7 @@ function leaderless(alive: readonly Asked[], what: string): string {
 const memberOrMembers = (ids: readonly number[]): string => `${ids.length === 1 ? "member" : "members"} ${list(ids)}`;
 
 /** Reads a protocol config. The module loads all protocols, so it is imported only when needed. */
-const readProtocolConfig = async (file: string) => (await import("../../cluster/protocol-config.ts")).readConfig(file);
+const readProtocolConfig = async (file: string) => (await import("../../cluster/protocol-config.ts")).loadConfig(file);
 
 /** Returns the state of all members, including those that do not answer, and the report. */
 async function asked({ admin = DEFAULT_ADMIN, config }: StatusOptions): Promise<{

@@ -12,6 +12,7 @@ import type { LifecycleEvent } from "../../cluster/local/lifecycle.ts";
 import { type Recorder, record } from "../../cluster/local/recorder.ts";
 import { LocalCluster } from "../../cluster/local-cluster.ts";
 import { parseConfig } from "../../cluster/protocol-config.ts";
+import { isProtocolFile, loadProtocol } from "../../cluster/protocol-file.ts";
 import { studioPages } from "../../cluster/studio-server.ts";
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -46,7 +47,7 @@ export function declare(command: Command): void {
   withManual(command, manual)
     .description("Starts each member as a process on this machine, supervises the processes, and serves the studio.")
     .option("--nodes <n>", `number of members, 1 to ${MAX_NODES}`, wholeNumber("--nodes", 1, MAX_NODES), DEFAULT_NODES)
-    .option("--protocol <name>", "protocol that the members run; see `coterie protocols`", knownProtocol, "bully")
+    .option("--protocol <name>", "protocol that the members run (see `coterie protocols`), or your own file", "bully")
     .option("--port <p>", "base port; 0 chooses a free range of ports", port, DEFAULT_PORT)
     .option("--name <name>", "name of the cluster", soundName, "demo")
     .option("--restart", "restart members that crash, except after exit code 2")
@@ -61,7 +62,11 @@ export function declare(command: Command): void {
     .option("--record <file>", "record a trace of all members")
     .option("--force", "overwrite the file that --record names")
     .option("--json", "print events as JSON lines on stdout")
-    .action((options: Given) => up(settled(options)));
+    .action(async (options: Given) => {
+      const protocol = await loadProtocol(options.protocol);
+      protocolNamed(protocol); // This throws if the name is unknown.
+      await up(settled({ ...options, protocol }));
+    });
 }
 
 type Given = Omit<UpOptions, "seed"> & { readonly seed?: number };
@@ -82,6 +87,7 @@ const manual: Manual = {
     "coterie up --protocol raft --data journals",
     "coterie up --nodes 4 --protocol pbft --byzantine 2=equivocate",
     "coterie up --record live.jsonl",
+    "coterie up --protocol ./mine.ts",
   ],
   exitCodes: "0 stopped by Ctrl-C; 1 the cluster could not start, or a port is taken; 2 invalid arguments",
   details: `While it runs, kill a member in another terminal with \`kill -9 PID\`, or open the studio and press **Kill**. Ctrl-C stops all
@@ -121,11 +127,6 @@ followed by these events:
 | \`network\` | \`act\`, \`cuts\`, \`dropRate\`, \`delayMs\` | the faults on the links changed |
 | \`stopping\` | none | all members are about to stop |`,
 };
-
-function knownProtocol(name: string): string {
-  protocolNamed(name);
-  return name;
-}
 
 function soundName(name: string): string {
   return requireClusterName(name, "--name", "bad-argument");
@@ -215,7 +216,8 @@ function configFor({ name, protocol, nodes }: UpOptions, base: number, journals:
     { address: `${HOST}:${memberPort(base, node)}`, admin: `${HOST}:${adminPort(base, node)}` },
   ]);
   const dataDir = join(journals, "node-{id}");
-  const config = { cluster: name, protocol, members: Object.fromEntries(members), dataDir };
+  const file = isProtocolFile(protocol) ? resolve(protocol) : protocol; // The config is in another folder.
+  const config = { cluster: name, protocol: file, members: Object.fromEntries(members), dataDir };
   if (!needsKeys(protocolNamed(protocol).node())) return config;
   const keys = { own: join(dataDir, "signing.key"), all: join(journals, "keys", "{id}.pub") };
   makeKeys(keys, ids);

@@ -5,6 +5,7 @@ import { availableParallelism } from "node:os";
 import { dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
+import { loadedProtocols } from "../../cluster/protocol-file.ts";
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { canonical } from "../../core/plain.ts";
 import {
@@ -22,6 +23,7 @@ import { contentOf } from "../files.ts";
 import { type Manual, withManual } from "../manual.ts";
 import { ExitWith, type Invocation, print, progressLine, type Report, type Section, styled } from "../output.ts";
 import { CampaignFolder, type Hands, handsHere } from "./campaign-jobs.ts";
+import { withProtocolFiles } from "./protocol-files.ts";
 import { SIGNALS, Threads } from "./threads.ts";
 
 const LOG_EVERY_MS = 5_000;
@@ -77,7 +79,7 @@ With \`--json\`:
 };
 
 async function campaign(file: string, options: CampaignOptions, invocation: Invocation): Promise<void> {
-  const source = sourceOf(file, options.only);
+  const source = await sourceOf(file, options.only);
   const campaign = parseCampaign(source);
   const began = performance.now();
   const folder = options.out ?? defaultFolder(campaign.name, options.only);
@@ -149,19 +151,25 @@ function withSmallest(
   );
 }
 
-function sourceOf(file: string, chosen: string | undefined): CampaignSource {
-  const whole = contentOf(file, "the campaign", "bad-campaign");
+async function sourceOf(file: string, chosen: string | undefined): Promise<CampaignSource> {
+  const whole = await withProtocolFiles(contentOf(file, "the campaign", "bad-campaign"), file);
   const text = chosen === undefined ? whole : only(whole, file, chosen);
-  const scenarios = scenarioFilesOf(text, file).map((path) => [
-    path,
-    contentOf(resolve(dirname(file), path), `the scenario ${path}`, "bad-campaign"),
-  ]);
-  return { file, text, scenarios: Object.fromEntries(scenarios) as CampaignSource["scenarios"] };
+  const scenarios: Record<string, string> = {};
+  for (const path of scenarioFilesOf(text, file)) {
+    const place = resolve(dirname(file), path);
+    const content = contentOf(place, `the scenario ${path}`, "bad-campaign");
+    scenarios[path] = await withProtocolFiles(content, place);
+  }
+  return { file, text, scenarios };
 }
 
-/** Returns a hash of the campaign's text, its scenarios and the code. The file's name does not matter. */
+/**
+ * Returns a hash of the campaign's text, its scenarios, its protocol files and the code. The campaign's name does not
+ * matter.
+ */
 function identityOf({ text, scenarios }: CampaignSource): string {
-  const whole = canonical({ campaign: JSON.parse(text) as object, scenarios });
+  const protocols = loadedProtocols().map((file) => readFileSync(file, "utf8"));
+  const whole = canonical({ campaign: JSON.parse(text) as object, scenarios, protocols });
   return codeHash().update(whole).digest("hex").slice(0, 16);
 }
 

@@ -1,6 +1,7 @@
 /** `coterie check`: explores every run of a protocol within given bounds, or random runs. */
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
+import { loadProtocol } from "../../cluster/protocol-file.ts";
 import { type CheckRequest, requestFrom } from "../../experiment/check-request.ts";
 import type { CounterexampleLog } from "../../experiment/counterexample-log.ts";
 import { type Experiment, optionsFor } from "../../experiment/experiment.ts";
@@ -58,7 +59,7 @@ export function declare(command: Command, invocation: Invocation): void {
     .description(
       "Searches for a run that violates a property of a protocol, trying every order of events and every fault.",
     )
-    .argument("<protocol>", "name of a protocol; see `coterie protocols`");
+    .argument("<protocol>", "name of a protocol (see `coterie protocols`), or your own file (./mine.ts)");
   addOptions(command, optionsFor.explore, "explore", COMMON);
   addOutput(command).action((protocol: string, options: CheckOptions) => check(protocol, options, invocation));
 }
@@ -92,6 +93,7 @@ const manual: Manual = {
     "coterie check bully --nodes 3 --timers quiet",
     "coterie check paxos --strategy pct --runs 100000 --losses 3",
     "coterie check ricart-agrawala --nodes 3 --crashes 1",
+    "coterie check ./mine.ts --nodes 3",
   ],
   exitCodes: "0 holds; 1 violated, or unknown (not a pass); 2 invalid arguments",
   details: `The first example finds a violation caused by a timer that is faster than a message. The second assumes that messages are faster than
@@ -120,7 +122,7 @@ With \`--json\`:
 async function check(protocol: string, options: CheckOptions, invocation: Invocation): Promise<void> {
   const { stdout } = invocation;
   const { trace: _trace, svg: _svg, json: _json, ...words } = options;
-  const request = requestFrom({ ...words, protocol }, availableParallelism());
+  const request = requestFrom({ ...words, protocol: await loadProtocol(protocol) }, availableParallelism());
   requireWritable({ "--trace": options.trace, "--svg": options.svg });
   const outcome = await searched(request, invocation);
   const run = counterexampleTrace(outcome);

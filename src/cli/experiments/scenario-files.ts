@@ -7,19 +7,20 @@ import { suggestion } from "../../core/suggestion.ts";
 import { protocolNames } from "../../protocols/index.ts";
 import { docsPage } from "../../runtime/docs-page.ts";
 import { contentOf } from "../files.ts";
+import { withProtocolFiles } from "./protocol-files.ts";
 
 /** The scenarios that come with the package. */
 const SCENARIOS = fileURLToPath(new URL("../../../scenarios", import.meta.url));
 
 /**
- * Returns the text of a scenario file.
+ * Returns the text of a scenario file, and loads the protocol files that it names.
  * @throws UsageError if the file does not exist. Suggests a similar name from the same folder, if there is one.
  */
-export function scenarioText(file: string): string {
+export async function scenarioText(file: string): Promise<string> {
   try {
-    return contentOf(file, "the scenario", "bad-scenario");
+    return await withProtocolFiles(contentOf(file, "the scenario", "bad-scenario"), file);
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
+    if (!(error instanceof UsageError) || error.code !== "bad-scenario") throw error;
     const close = suggestion(basename(file, extname(file)), namesIn(dirname(file)));
     throw new UsageError(error.code, `${error.message}${close.replace("?)", ".yaml?)")}`);
   }
@@ -34,7 +35,7 @@ export function unknownSubject(name: string): UsageError {
   const close = suggestion(name, [...protocolNames, ...scenarios]);
   const scenario = scenarios.find((each) => each === name || close.includes(` ${each}?`));
   const hint = scenario === undefined ? close : ` (did you mean ${docsPage(`../scenarios/${scenario}.yaml`)}?)`;
-  const expected = "a name listed by `coterie protocols`, or a scenario file such as x.yaml";
+  const expected = "a name listed by `coterie protocols`, or a file such as ./mine.ts or x.yaml";
   return new UsageError("unknown-protocol", `${unexpected("the protocol", expected, name)}${hint}`);
 }
 

@@ -1,6 +1,7 @@
 /** `coterie sim`: runs a protocol or a scenario in virtual time. */
 import { setImmediate as otherWork } from "node:timers/promises";
 import type { Command } from "commander";
+import { isProtocolFile, loadProtocol, registeredName } from "../../cluster/protocol-file.ts";
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { type Experiment, optionsFor, searchOptions, UNTIL } from "../../experiment/experiment.ts";
 import { figure, spans } from "../../experiment/paragraph.ts";
@@ -65,7 +66,7 @@ interface SimOptions extends Omit<Experiment, "protocol" | "until"> {
 export function declare(command: Command, invocation: Invocation): void {
   withManual(command, manual)
     .description("Runs a protocol on simulated nodes, or a scenario file, and reports the result.")
-    .argument("[protocol|file]", "a protocol (see `coterie protocols`), or a scenario file");
+    .argument("[protocol|file]", "a protocol (see `coterie protocols`), your own (./mine.ts), or a scenario file");
   // In this command, `until` can also be a number of entries.
   const { until: _until, ...options } = optionsFor.simulate;
   addOptions(command, { ...options, runs: searchOptions.runs }, "simulate", COMMON);
@@ -118,6 +119,7 @@ const manual: Manual = {
     "coterie sim scenarios/bully-a-highest-crashed.yaml",
     "coterie sim chang-roberts --ring 1,15,9,4,3,17,24 --call 1 --log",
     "coterie sim scenarios/order-demonstration.yaml --protocol isis",
+    "coterie sim ./mine.ts --nodes 4",
     "coterie sim --from recorded.jsonl --until 4000 --crash 2",
   ],
   exitCodes:
@@ -134,7 +136,7 @@ With \`--json\`:
 \`\`\`
 
 \`outcome\` depends on the family: \`{ "leader": { node: id | null } }\`, \`{ "entries": [{ "node", "requestedAt", "enteredAt", "exitedAt",
-"token" }] }\`, \`{ "delivered": { node: [id] } }\`, \`{ "decided": { node: value } }\` or \`{ "suspected": { node: [id] } }\`. \`messages\`
+"token" }] }\`, \`{ "delivered": { node: [id] } }\`, \`{ "decided": { node: value } }\`, \`{ "suspected": { node: [id] } }\` or \`{ "roles": { node: text } }\`. \`messages\`
 counts messages to other nodes, and \`lost\` counts messages that never arrived; multicasts add \`datagrams\`. \`why\` is \`so far\` if a
 property holds in a run that was cut off. A scenario adds \`scenario\` and \`"expectations": [{ "what", "expected", "actual", "passed" }]\`.
 
@@ -165,7 +167,7 @@ async function stagedFor(subject: string | undefined, options: SimOptions): Prom
         "bad-argument",
         unexpected("the protocol", "absent with --from, because the recording names it", subject),
       );
-    return continued(readTraceFile(file), file, words);
+    return continued(await readTraceFile(file), file, words);
   }
   if (options.for !== undefined) throw new UsageError("bad-argument", "expected --for to be absent without --from");
   if (subject === undefined) throw new UsageError("bad-argument", "expected a protocol, a scenario file or --from");
@@ -183,23 +185,28 @@ function requireOneOutput({ json, log, runs, trace, svg }: SimOptions): void {
 }
 
 /** Reads the scenario from a file, or creates it from the options. */
-async function scenarioFor(subject: string, { until, protocol, ...options }: SimOptions): Promise<ParsedScenario> {
+async function scenarioFor(subject: string, given: SimOptions): Promise<ParsedScenario> {
+  const { until, protocol, ...options } = given;
   if (!/[./\\]/.test(subject)) {
-    if (protocol !== undefined)
-      throw new UsageError("bad-argument", unexpected("--protocol", "absent with a protocol", protocol));
-    if (protocolNames.includes(subject))
-      return { scenario: scenarioOf({ ...options, ...endOf(until), protocol: subject }), place: () => subject };
+    if (protocolNames.includes(subject)) return fromOptions(subject, given);
     throw unknownSubject(subject);
   }
+  if (isProtocolFile(subject)) return fromOptions(await loadProtocol(subject), given);
   const besides = ["seed", "runs", "deliveredOnly", "log", "trace", "svg", "json"];
   const stray = Object.keys({ ...options, ...endOf(until) }).find((word) => !besides.includes(word));
   if (stray !== undefined)
     throw new UsageError("bad-argument", `expected --${stray} to be absent, because ${subject} describes the run`);
   // Load the YAML parser only when it is needed.
   const { parseScenario } = await import("../../experiment/scenario/parse.ts");
-  const { scenario: written, place } = parseScenario(scenarioText(subject), subject);
-  const scenario = protocol === undefined ? written : asVariant(written, protocol);
+  const { scenario: written, place } = parseScenario(await scenarioText(subject), subject);
+  const scenario = protocol === undefined ? written : asVariant(written, registeredName(protocol));
   return { scenario: { ...scenario, seed: options.seed ?? scenario.seed }, place };
+}
+
+function fromOptions(name: string, { until, protocol, ...options }: SimOptions): ParsedScenario {
+  if (protocol !== undefined)
+    throw new UsageError("bad-argument", unexpected("--protocol", "absent with a protocol", protocol));
+  return { scenario: scenarioOf({ ...options, ...endOf(until), protocol: name }), place: () => name };
 }
 
 async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Invocation): Promise<void> {
@@ -336,6 +343,8 @@ function outcomeLines({ labels }: Scenario, { outcome, nodesAlive }: Result): [s
       ...(undecided.length === 0 ? [] : [["decided", `nothing, at ${spans(undecided)}`] as [string, string]]),
     ];
   }
+  if ("roles" in outcome)
+    return alike(outcome.roles).map(({ value, nodes }) => ["role", `${value}, at ${spans(nodes)}`]);
   return alike(outcome.suspected).map(({ value, nodes }) => [
     "suspected",
     `${value.length === 0 ? "no node" : spans(value)}, by ${spans(nodes)}`,

@@ -4,6 +4,7 @@
  */
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
+import { loadedProtocols } from "../../cluster/protocol-file.ts";
 import { EnvironmentError, InvariantViolation, UsageError } from "../../core/errors.ts";
 import type { ChunkResult } from "../../experiment/campaign/chunk.ts";
 import type { CampaignSource, Chunk } from "../../experiment/campaign/file.ts";
@@ -49,6 +50,8 @@ export interface WorkerData {
   readonly kind: keyof Work;
   /** Shared memory. Its first number is set to 1 when the work should end. */
   readonly stop: Int32Array;
+  /** The protocol files that the thread loads. */
+  readonly protocols: readonly string[];
   /** The campaign. Every thread parses it for itself. */
   readonly source?: CampaignSource;
 }
@@ -74,7 +77,7 @@ export class Threads<K extends keyof Work> {
     readonly count: number,
     { source, file = WORKER }: { readonly source?: CampaignSource; readonly file?: URL } = {},
   ) {
-    this.#data = { kind, stop: this.#stop, ...(source && { source }) };
+    this.#data = { kind, stop: this.#stop, protocols: loadedProtocols(), ...(source && { source }) };
     this.#file = file;
     for (let n = 0; n < count; n++) this.#idle.push(this.#started());
   }

@@ -1,6 +1,7 @@
 /** Reads and writes trace files, and writes traces as images. */
 
-import { closeSync, writeSync } from "node:fs";
+import { closeSync, existsSync, writeSync } from "node:fs";
+import { isProtocolFile, loadProtocol } from "../../cluster/protocol-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import { drawnAs } from "../../protocols/message-inks.ts";
 import type { TraceEntry, TraceHeader } from "../../trace/entry.ts";
@@ -10,13 +11,18 @@ import { drawSvg } from "../../trace/picture/svg.ts";
 import { contentOf, opened } from "../files.ts";
 
 /**
+ * Reads a trace, and loads its protocol if that is a file below the working directory.
  * @param file `-` for stdin
  * @throws UsageError if the file cannot be read or is not a trace
  */
-export function readTraceFile(file: string): ReadTrace {
+export async function readTraceFile(file: string): Promise<ReadTrace> {
   const content = contentOf(file === "-" ? 0 : file, "the trace", "bad-trace");
   try {
-    return readTrace(content);
+    const trace = readTrace(content);
+    const { protocol } = trace.header;
+    const isBelow = isProtocolFile(protocol) && protocol.startsWith("./");
+    if (isBelow && existsSync(protocol)) await loadProtocol(protocol); // A trace must not run code from elsewhere.
+    return trace;
   } catch (error) {
     if (error instanceof UsageError) throw new UsageError(error.code, `${file}: ${error.message}`);
     throw error;

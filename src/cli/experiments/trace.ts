@@ -139,7 +139,7 @@ async function trace(recording: string, options: TraceOptions, { stdout, stderr 
   requireOneForm(options);
   const { out: file } = options;
   const out: Output = file === undefined ? stdout : { write: (content) => writeWhole("--out", file, content) };
-  const whole = readTraceFile(recording);
+  const whole = await readTraceFile(recording);
   if (whole.torn) stderr.write("coterie: ignored the last line, which is incomplete because the recorder was killed\n");
   if (options.check === true || options.until !== undefined) {
     const { report, isPass } = replayed(whole, options);

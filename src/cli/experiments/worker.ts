@@ -1,10 +1,11 @@
 /** The module that every worker thread runs. A thread runs its tasks one after another, all of the same kind. */
 import { parentPort, workerData } from "node:worker_threads";
+import { loadProtocol } from "../../cluster/protocol-file.ts";
 import { type FromWorker, makeAllYoung, type Work, type WorkerData } from "./threads.ts";
 
 const REPORT_EVERY_MS = 100;
 
-const { kind, stop, source } = workerData as WorkerData;
+const { kind, stop, source, protocols } = workerData as WorkerData;
 
 type Do<K extends keyof Work> = (
   task: Work[K]["task"],
@@ -31,6 +32,7 @@ const works: { readonly [K in keyof Work]: () => Promise<Do<K>> } = {
   },
 };
 
+for (const file of protocols) await loadProtocol(file);
 const work = (await works[kind]()) as Do<keyof Work>;
 const send = (message: FromWorker<unknown, unknown>): void => parentPort?.postMessage(message);
 let due = 0;

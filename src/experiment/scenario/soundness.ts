@@ -19,6 +19,7 @@ const outcomeWords: Readonly<Record<Family["name"], readonly string[]>> = {
   multicast: ["delivered"],
   consensus: ["decided", "leader"],
   membership: ["suspected"],
+  custom: ["leader"],
 };
 
 /** Returns the first problem, or null. */
