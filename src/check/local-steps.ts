@@ -135,6 +135,7 @@ export class LocalSteps<V extends Vocabulary> {
   readonly #slotOf: (record: RecordOf<V>) => Slot;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
   readonly #repetitions: Repetitions<V>;
+  readonly #peersOf = new Map<NodeId, readonly NodeId[]>();
 
   constructor(options: LocalStepsOptions<V>) {
     this.#options = options;
@@ -314,8 +315,11 @@ export class LocalSteps<V extends Vocabulary> {
     return state;
   }
 
-  #peers(self: NodeId): NodeId[] {
-    return this.#options.nodes.filter((node) => node !== self);
+  /** Returns the node's peers. The list is frozen, so that no handler can change it. */
+  #peers(self: NodeId): readonly NodeId[] {
+    const known = this.#peersOf.get(self) ?? Object.freeze(this.#options.nodes.filter((node) => node !== self));
+    this.#peersOf.set(self, known);
+    return known;
   }
 
   /** Runs a handler once for every combination of its choices, or for a random sample of the combinations. */
@@ -323,11 +327,11 @@ export class LocalSteps<V extends Vocabulary> {
     const { maxOutcomes = Number.POSITIVE_INFINITY } = this.#options;
     const outcomes: Outcome<V>[] = [];
     const choices: Choice[] = [];
+    const node = { self: before.self, peers: this.#peers(before.self) };
     for (;;) {
       if (outcomes.length === maxOutcomes) return this.#drawn(maxOutcomes, before, stimulus);
       outcomes.push(this.#runOnce(before, stimulus, choices));
-      if (outcomes.length === 1)
-        this.#repetitions.note(before.self, this.#peers(before.self), before.state as StateOf<V>, stimulus);
+      if (outcomes.length === 1) this.#repetitions.beforeRun(node, before.state as StateOf<V>, stimulus)?.();
       // To find the next combination, advance the last choice that still has an untried option.
       let last = choices.at(-1);
       while (last !== undefined && last.taken === last.of - 1) {

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
+import { registeredName } from "../cluster/protocol-file.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { protocolNames } from "../protocols/index.ts";
 import { type Manual, withManual } from "./manual.ts";
@@ -21,17 +22,18 @@ export function declare(command: Command, { stdout }: Invocation): void {
     .description(
       "Generates the files for a new algorithm: a small algorithm that runs, with its test, docs page, scenario and registry line. You then replace it step by step.",
     )
-    .argument("<family>", families.join(", "))
+    .argument("<family>", `${families.join(", ")}, or ${ALONE} for a single file of your own`)
     .argument("<name>", "the algorithm's name in the literature, such as naimi-trehel")
     .option("--title <text>", "title to use in headings, such as Naimi–Trehel")
     .option("--summary <text>", "one-line summary for its header, its page and every list")
     .option("--scenario <name>", "name of the worked example, such as two-wait")
-    .option("--out <dir>", "folder in your own project; only the algorithm and its test are written")
+    .option("--out <dir>", "folder in your own project; only the algorithm and its test are written (for protocol: .)")
     .action((family: string, name: string, { out, ...words }: Omit<Words, "name"> & { readonly out?: string }) => {
       requireName(name);
       requireLine(words.summary);
       if (words.scenario !== undefined) requireName(words.scenario);
-      if (out === undefined) inRepository(family, { name, ...words }, stdout);
+      if (family === ALONE) inOneFile({ name, ...words }, out ?? ".", stdout);
+      else if (out === undefined) inRepository(family, { name, ...words }, stdout);
       else inProject(family, { name, ...words }, out, stdout);
     });
 }
@@ -46,10 +48,12 @@ const manual: Manual = {
   examples: [
     `coterie new mutex naimi-trehel --title Naimi–Trehel --scenario two-wait \\
     --summary "requests climb a tree that turns towards the last requester"`,
+    "coterie new protocol mine",
     "coterie new mutex my-lock --out src/locks",
   ],
   exitCodes: "0 done; 2 invalid family, name or folder",
-  details: `Run the first form in a checkout of Coterie, and the second in your own project. [Families](../learn/index.md) lists the requirements
+  details: `Run the first form in a checkout of Coterie, and the others in your own project. The second form writes a single file for a
+protocol of any kind, which you can run at once: \`coterie sim ./mine.ts\`. [Families](../learn/index.md) lists the requirements
 of each family, and [your own protocol](../verify/own-protocol.md) describes the steps.`,
 };
 
@@ -100,9 +104,24 @@ function inProject(given: string, words: Words, out: string, stdout: Output): vo
   for (const file of files) write(folder, file);
   stdout.write(
     `${listed("new", files, `${out}/`)}
-It runs already. Next steps:
+It runs already: coterie sim ${registeredName(join(out, `${name}.ts`))}. Next steps:
   1. npm install --save-dev vitest && npx vitest run ${join(out, `${name}.test.ts`)}
   2. write the header, then the algorithm in the paper's terms, and test its properties
+`,
+  );
+}
+
+function inOneFile(words: Words, out: string, stdout: Output): void {
+  const folder = resolve(out);
+  const files = forOwnProject(SKELETONS, folder, ALONE, words);
+  for (const file of files) write(folder, file);
+  const path = registeredName(join(out, `${words.name}.ts`));
+  stdout.write(
+    `${listed("new", files, `${out}/`)}
+It runs already:
+  coterie sim ${path} --log
+  coterie check ${path}
+  coterie up --protocol ${path}
 `,
   );
 }
@@ -110,7 +129,7 @@ It runs already. Next steps:
 function familyOf(given: string): FamilyFolder {
   const family = families.find((each) => each === given);
   if (family !== undefined) return family;
-  throw new UsageError("bad-argument", unexpected("the family", `one of ${families.join(", ")}`, given));
+  throw new UsageError("bad-argument", unexpected("the family", `one of ${[...families, ALONE].join(", ")}`, given));
 }
 
 function isCheckout(root: string): boolean {
@@ -141,6 +160,8 @@ const listed = (what: string, files: readonly SkeletonFile[], folder = ""): stri
 
 /** The families that have a skeleton. */
 export const families = ["election", "mutex", "multicast", "consensus", "membership"] as const;
+/** The skeleton of a protocol that belongs to no family. It is a single file without a test. */
+const ALONE = "protocol";
 /** A family's name, which is also the name of its skeleton's folder. */
 export type FamilyFolder = (typeof families)[number];
 
@@ -218,7 +239,12 @@ const LINES = ["registry.ts", "costs.ts"];
 const HERE = "repository/";
 
 /** Returns a family's skeleton files, except those with lines to be added to existing files. */
-function skeletonOf(skeletons: string, family: FamilyFolder, words: Words, isHere: boolean): SkeletonFile[] {
+function skeletonOf(
+  skeletons: string,
+  family: FamilyFolder | typeof ALONE,
+  words: Words,
+  isHere: boolean,
+): SkeletonFile[] {
   const folder = join(skeletons, family);
   requireUnused(folder, words.name);
   const all = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
@@ -318,10 +344,20 @@ const movedInto = (text: string, family: FamilyFolder): string =>
  * Returns the new files for a folder in a different project.
  * @throws UsageError if a file already exists
  */
-export function forOwnProject(skeletons: string, out: string, family: FamilyFolder, words: Words): SkeletonFile[] {
+export function forOwnProject(
+  skeletons: string,
+  out: string,
+  family: FamilyFolder | typeof ALONE,
+  words: Words,
+): SkeletonFile[] {
+  const algorithm = `${words.name}.ts`;
   const files = skeletonOf(skeletons, family, words, false)
     .filter(({ path }) => /\.(ts|txt)$/.test(path))
-    .map(({ path, text }) => ({ path, text: path.endsWith(".ts") ? fromPackage(text) : text }));
+    .map(({ path, text }) => ({ path, text: path.endsWith(".ts") ? fromPackage(text) : text }))
+    .map(({ path, text }) => ({
+      path,
+      text: path === algorithm && family !== ALONE ? exported(text, family, words) : text,
+    }));
   requireFree(out, files);
   return files;
 }
@@ -333,6 +369,14 @@ function fromPackage(text: string): string {
   return text.replaceAll(/"\.\.\/\.\.\/src\/(\w+)\/[^"]*"/g, (_path, folder: string) =>
     folder === "trace" ? '"coterie/sim"' : `"coterie/${folder}"`,
   );
+}
+
+/** Adds the default export, so that the command line can run the file. */
+function exported(text: string, family: FamilyFolder, { name }: Words): string {
+  const problem = family === "mutex" ? "mutual exclusion" : family;
+  return `${withImport(text, "defineProtocol", "coterie/protocols")}
+export default defineProtocol({ protocol: ${camelCase(name)}, family: "${problem}" });
+`;
 }
 
 function requireFree(root: string, files: readonly SkeletonFile[]): void {

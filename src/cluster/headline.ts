@@ -42,7 +42,7 @@ const works: Readonly<Record<Family["name"], Presented["work"]>> = {
   multicast: "multicast",
   consensus: "decision",
   membership: null,
-  custom: null,
+  "a custom problem": null,
 };
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Repeats handlers to check that they are deterministic. A handler's result must depend only on its arguments, because
- * the checker caches results. The checker therefore repeats some runs of each handler, both immediately and later, and
- * compares the results. The simulator does not, so handlers may print there.
+ * the checker caches results and a seed must repeat a simulated run. The checker and the simulator therefore repeat some
+ * runs of each handler, both immediately and later, and compare the results.
  */
 import { Chunk, isSameChunk } from "../core/chunk.ts";
 import { InvariantViolation, UsageError } from "../core/errors.ts";
@@ -19,8 +19,13 @@ const EVERY = 64;
 /** How often each handler's kept runs are repeated when a search ends. */
 const REPETITIONS = 24;
 
+interface RunningNode {
+  readonly self: NodeId;
+  readonly peers: readonly NodeId[];
+}
+
 interface Sample<V extends Vocabulary> {
-  readonly node: { readonly self: NodeId; readonly peers: readonly NodeId[] };
+  readonly node: RunningNode;
   readonly state: StateOf<V>;
   readonly stimulus: Stimulus<V>;
   readonly result: Result;
@@ -38,6 +43,7 @@ export class Repetitions<V extends Vocabulary> {
   readonly #protocol: Protocol<V>;
   readonly #kept: number;
   readonly #noted = new Map<string, Noted<V>>();
+  #offered = 0;
 
   /** @param kept the number of runs to keep for each handler */
   constructor(protocol: Protocol<V>, kept: number) {
@@ -46,23 +52,36 @@ export class Repetitions<V extends Vocabulary> {
   }
 
   /**
-   * Call this after each run of a handler, with the state before the run. Neither the state nor the stimulus may be
-   * changed afterwards.
-   * @throws InvariantViolation if a repeated run has a different result
+   * Whether the next run should be noted. A simulation takes a microsecond per step, so it notes all of the first runs,
+   * and a fraction of the later ones.
    */
-  note(self: NodeId, peers: readonly NodeId[], state: StateOf<V>, stimulus: Stimulus<V>): void {
+  isDue(): boolean {
+    const number = this.#offered++;
+    return number < ALL_OF_FIRST || number % ONE_OF_LATER === 0;
+  }
+
+  /**
+   * Call this before a run of a handler.
+   * @returns a function to call after the run, or null if there is nothing to do. It throws an InvariantViolation if a
+   * repeated run has a different result
+   */
+  beforeRun(node: RunningNode, state: StateOf<V>, stimulus: Stimulus<V>): (() => void) | null {
     const handler = handlerOf(stimulus as Stimulus<Vocabulary>);
     let noted = this.#noted.get(handler);
     if (noted === undefined) {
       noted = { runs: 0, samples: [] };
       this.#noted.set(handler, noted);
     }
+    const { samples } = noted;
     const number = noted.runs++;
-    if (noted.samples.length < this.#kept && (number < FIRST || number % EVERY === 0)) {
-      const run = { node: { self, peers }, state, stimulus };
-      noted.samples.push({ ...run, result: this.#resultOf(run, noted.samples.length) });
-    }
-    if (isPowerOfFour(number)) this.#repeat(noted);
+    const isKept = samples.length < this.#kept && (number < FIRST || number % EVERY === 0);
+    if (!isKept && !isPowerOfFour(number)) return null;
+    const { self, peers } = node;
+    const run = isKept ? { node: { self, peers }, state: clone(state), stimulus: clone(stimulus) } : null;
+    return () => {
+      if (run !== null) samples.push({ ...run, result: this.#resultOf(run, samples.length) });
+      if (isPowerOfFour(number)) this.#repeat(samples);
+    };
   }
 
   /**
@@ -71,10 +90,10 @@ export class Repetitions<V extends Vocabulary> {
    */
   repeatAll(): void {
     for (const noted of this.#noted.values())
-      for (let left = REPETITIONS; left > 0; left -= Math.max(1, noted.samples.length)) this.#repeat(noted);
+      for (let left = REPETITIONS; left > 0; left -= Math.max(1, noted.samples.length)) this.#repeat(noted.samples);
   }
 
-  #repeat({ samples }: Noted<V>): void {
+  #repeat(samples: readonly Sample<V>[]): void {
     for (const [index, sample] of samples.entries()) {
       const again = this.#resultOf(sample, index);
       const difference = firstDifference(sample.result, again);
@@ -106,6 +125,23 @@ export class Repetitions<V extends Vocabulary> {
         `got ${first} and then ${second} in ${path} (${place}): use ctx.choose for randomness and timers for time, and keep everything that a node remembers in its state`,
     );
   }
+}
+
+/** How many runs simulations note: all of the first, and then one of every `ONE_OF_LATER`. */
+const ALL_OF_FIRST = 2_000;
+const ONE_OF_LATER = 64;
+
+/** The number of runs of each handler that are kept for simulations. */
+const KEPT_IN_SIMULATIONS = 8;
+const shared = new WeakMap<object, Repetitions<Vocabulary>>();
+
+/** Returns the repetitions that all simulations of a protocol share, so that many short runs cost no more than a long one. */
+export function repetitionsOf<V extends Vocabulary>(protocol: Protocol<V>): Repetitions<V> {
+  const known = shared.get(protocol) as Repetitions<V> | undefined;
+  if (known !== undefined) return known;
+  const made = new Repetitions(protocol, KEPT_IN_SIMULATIONS);
+  shared.set(protocol, made as unknown as Repetitions<Vocabulary>);
+  return made;
 }
 
 /** Whether a number is a power of four. Also true for 0. */

@@ -18,7 +18,7 @@ export interface DefinedProtocol<V extends Vocabulary, O extends object>
    * The problem that the protocol solves. The family provides the workload, the commands and the result of a run, and
    * determines the commands and events that the protocol must have. Default: `custom`, which has no requirements.
    */
-  readonly family?: Family["name"];
+  readonly family?: keyof typeof families;
   /**
    * For `custom`: the command that starts a node's work, or a function from a node to its command. `--request` selects
    * the nodes that are given the command. Default: none, because nodes work from their start.

@@ -30,7 +30,7 @@ export interface Family {
   /** Whether real processes run the workload as well. */
   readonly isUsedInNodes?: true;
   /** The problem that the family solves, as the tools print it. */
-  readonly name: "election" | "mutual exclusion" | "multicast" | "consensus" | "membership" | "custom";
+  readonly name: "election" | "mutual exclusion" | "multicast" | "consensus" | "membership" | "a custom problem";
   /** The name of the command for initiators, as in `--call 4`. Null if the family has no such command. */
   readonly verb: "call" | "request" | "send" | "propose" | null;
   /** The unit of the repetition count. Null if the work cannot be repeated. */
@@ -264,7 +264,7 @@ export const membership: Family = {
 export const custom: Family = {
   shown: customShown,
   part: "protocol",
-  name: "custom",
+  name: "a custom problem",
   verb: null,
   count: null,
   initiators: "all",

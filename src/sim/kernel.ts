@@ -23,7 +23,7 @@ import { dispatch, type Stimulus } from "../core/step.ts";
 import { type Copies, copiesOf } from "../driver/copies.ts";
 import { requireChoice, unknownReceiver } from "../driver/effect-checks.ts";
 import { handlerOf, occasionOf, placed } from "../driver/handler-failure.ts";
-import { requirePlainState } from "../driver/repetition.ts";
+import { type Repetitions, repetitionsOf, requirePlainState } from "../driver/repetition.ts";
 import { isAwaited, requestFinder, requireFresh } from "../driver/requests.ts";
 import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
 import { type Histories, historiesOf } from "../trace/histories.ts";
@@ -76,6 +76,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private readonly choices: Random;
   private readonly work: Sampler | null;
   private readonly copies: Copies<V>;
+  private readonly repetitions: Repetitions<V>;
   private readonly slotOf: (record: RecordOf<V>) => Slot;
   private readonly requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
   /**
@@ -102,6 +103,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     };
     this.trace = trace === undefined ? null : (entry) => this.outside(() => trace(entry as TraceEntry<V>));
     this.copies = copiesOf(protocol);
+    this.repetitions = repetitionsOf(protocol);
     this.isShared = this.trace !== null;
     this.slotOf = slotFinder(protocol);
     this.requestIn = requestFinder(protocol);
@@ -290,8 +292,10 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     }
     this.stepping = node;
     node.effectCount = 0;
+    const repeat = this.repetitions.isDue() ? this.repetitions.beforeRun(node, state, stimulus) : null;
     try {
       this.run(node, state, stimulus);
+      repeat?.();
     } finally {
       this.stepping = null;
     }

@@ -95,7 +95,7 @@ const MANY_NODES = 1_000;
 
 /** Returns the peers of the node at index `place` in `ids`, the list of all nodes. */
 export function peersOf(ids: readonly NodeId[], place: number): readonly NodeId[] {
-  return ids.length <= MANY_NODES ? ids.toSpliced(place, 1) : viewWithout(ids, place);
+  return ids.length <= MANY_NODES ? Object.freeze(ids.toSpliced(place, 1)) : viewWithout(ids, place);
 }
 
 /** Returns an object that behaves like an array, but skips one index of the underlying array. */

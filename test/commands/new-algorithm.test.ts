@@ -135,7 +135,7 @@ describe("coterie new", () => {
     const out = join(elsewhere, "here");
     const { code, stdout } = await coterie("new", "election", "my-election", "--out", out);
     expect(code).toBe(0);
-    expect(stdout).toContain("It runs already. Next steps:");
+    expect(stdout).toMatch(/It runs already: coterie sim .*here\/my-election\.ts\. Next steps:/);
     expect(readdirSync(out, { recursive: true, encoding: "utf8" }).sort()).toEqual([
       "my-election.test.ts",
       "my-election.ts",

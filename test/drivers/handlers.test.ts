@@ -99,7 +99,7 @@ const dependent: Readonly<Record<string, () => Protocol<Counting>>> = {
 };
 
 describe.each(Object.entries(dependent))("a handler whose result depends %s", (_what, made) => {
-  it.each(Object.entries(searches))("is detected by %s, and named", (_driver, run) => {
+  it.each(Object.entries(drivers))("is detected by %s, and named", (_driver, run) => {
     const error = thrownBy(() => run(made()));
     expect(error).toBeInstanceOf(InvariantViolation);
     expect(error).toMatchObject({ code: "not-repeatable" });
@@ -164,6 +164,11 @@ const failing: [what: string, add: Add, said: string][] = [
       endless(state, by, ctx);
     },
     "RangeError: Maximum call stack size exceeded",
+  ],
+  [
+    "changes its list of peers",
+    (_state, by, ctx) => void (ctx.peers as number[]).push(by),
+    "TypeError: Cannot add property 2, object is not extensible",
   ],
   [
     "sends without end",

@@ -19,7 +19,7 @@ const outcomeWords: Readonly<Record<Family["name"], readonly string[]>> = {
   multicast: ["delivered"],
   consensus: ["decided", "leader"],
   membership: ["suspected"],
-  custom: ["leader"],
+  "a custom problem": ["leader"],
 };
 
 /** Returns the first problem, or null. */
