@@ -1,6 +1,6 @@
 /** Loads protocols from users' own files, such as `./mine.ts`, and adds them to the registry. */
 import { existsSync } from "node:fs";
-import { createRequire, register } from "node:module";
+import { register } from "node:module";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { UsageError, unexpected } from "../core/errors.ts";
@@ -60,22 +60,13 @@ let isPrepared = { hooks: false, typescript: !isBuilt || stripsTypes };
 async function prepare(file: string): Promise<void> {
   if (file.endsWith("ts") && !isPrepared.typescript) {
     const use = `runs TypeScript files on Node ${process.versions.node} (Node 22.18 and later need no package)`;
-    const { register: registerTsx } = await optionalPackage(["tsx"], use, () => tsxFor(file));
+    const { register: registerTsx } = await optionalPackage(["tsx"], use, () => import("tsx/esm/api"));
     registerTsx();
     isPrepared = { hooks: false, typescript: true }; // Hooks that are registered later run first.
   }
   if (isBuilt && !isPrepared.hooks) {
     register("./protocol-file-hooks.js", import.meta.url, { data: import.meta.url });
     isPrepared = { ...isPrepared, hooks: true };
-  }
-}
-
-/** Loads tsx from the project that contains the file or, if it is not installed there, from this package's own. */
-function tsxFor(file: string): Promise<typeof import("tsx/esm/api")> {
-  try {
-    return import(pathToFileURL(createRequire(file).resolve("tsx/esm/api")).href) as ReturnType<typeof tsxFor>;
-  } catch {
-    return import("tsx/esm/api");
   }
 }
 
