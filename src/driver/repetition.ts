@@ -140,7 +140,7 @@ export function repetitionsOf<V extends Vocabulary>(protocol: Protocol<V>): Repe
   const known = shared.get(protocol) as Repetitions<V> | undefined;
   if (known !== undefined) return known;
   const made = new Repetitions(protocol, KEPT_IN_SIMULATIONS);
-  shared.set(protocol, made as unknown as Repetitions<Vocabulary>);
+  shared.set(protocol, made);
   return made;
 }
 

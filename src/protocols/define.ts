@@ -3,7 +3,6 @@ import type { CommandOf, NodeId, Protocol, Vocabulary } from "../core/protocol.t
 import { type AnyProtocol, type Declaration, entry, type RegistryEntry } from "./entry.ts";
 import { consensus, custom, election, type Family, membership, multicast, mutualExclusion } from "./family.ts";
 import { requireNoOptions } from "./options.ts";
-import type { AnyMaker } from "./system.ts";
 
 const families = { election, "mutual exclusion": mutualExclusion, multicast, consensus, membership, custom };
 
@@ -50,7 +49,7 @@ export function defineProtocol<V extends Vocabulary, O extends object = Record<n
   return entry(
     family === "custom" ? customFamily(command, initiators, done) : families[family],
     summary ?? (make() as AnyProtocol).source,
-    make as AnyMaker,
+    make,
     { mustStart: family === "custom" && command === undefined, ...declared },
   );
 }

@@ -5,10 +5,11 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { loadConfig } from "../../src/cluster/protocol-config.ts";
 import { loadProtocol, registeredName } from "../../src/cluster/protocol-file.ts";
 import { protocolNames } from "../../src/protocols/index.ts";
+import { ClusterUnderTest, endAll, until } from "../e2e/cluster-under-test.ts";
 import { coterie } from "./run-here.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -16,6 +17,7 @@ const CLI = join(ROOT, "dist/cli/coterie.js");
 const LAMPORT = "./examples/lamport-mutex.ts";
 const folder = mkdtempSync(join(tmpdir(), "coterie-own-"));
 afterAll(() => rmSync(folder, { recursive: true }));
+afterEach(endAll);
 
 /** Writes a file in the test's folder. */
 function written(name: string, text: string): string {
@@ -129,4 +131,14 @@ test("coterie new protocol writes a file that the built command line runs, on th
   expect(JSON.parse(stdout)).toMatchObject({ protocol: "./my-maximum.ts", outcome: { roles: { 0: "knows 20" } } });
   const checked = await run("check", "./my-maximum.ts", "--json");
   expect(JSON.parse(checked.stdout)).toMatchObject({ verdict: "holds", states: 125 });
+});
+
+test("coterie up runs it in real processes, which load the same file", async () => {
+  const created = await coterie("new", "protocol", "on-processes", "--out", folder);
+  expect(created.code).toBe(0);
+  const cluster = await ClusterUnderTest.up("--nodes", "3", "--protocol", join(folder, "on-processes.ts"));
+  await cluster.command(2, "begin");
+  const learned = async () =>
+    (await cluster.status()).nodes.map(({ role }) => role).join() === "knows 20,knows 20,knows 20";
+  await until("all nodes know the number of node 2", learned, cluster);
 });
