@@ -119,7 +119,7 @@ export const sections: Readonly<Record<string, readonly Group[]>> = {
   verify: [
     { text: "Find faults", pages: inFolder("verify", "index checking strategies campaigns") },
     { text: "Run", pages: inFolder("verify", "simulating scenarios scenarios-from-code traces") },
-    { text: "Your own protocol", pages: inFolder("verify", "own-protocol hosting") },
+    { text: "Your own protocol", pages: inFolder("verify", "own-protocol own-file hosting") },
     { text: "Evidence", pages: inFolder("verify", "assumptions seeded-bugs") },
   ],
 };

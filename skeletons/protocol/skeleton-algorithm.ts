@@ -1,5 +1,5 @@
 /**
- * Skeleton algorithm: in one sentence, what the nodes achieve and how.
+ * Skeleton algorithm: in one sentence, the problem and the idea.
  *
  * Placeholder until you write the algorithm: every node learns the highest number that any node has announced.
  */

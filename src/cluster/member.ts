@@ -5,7 +5,7 @@ import type { NodeId, Tagged, Vocabulary } from "../core/protocol.ts";
 import { random } from "../core/random.ts";
 import type { ShapeNode } from "../core/shape.ts";
 import { type BehaviourName, behaviourSummaries, byzantine, onProcesses } from "../protocols/byzantine.ts";
-import { protocolNamed } from "../protocols/index.ts";
+import { type AnyProtocol, protocolNamed } from "../protocols/index.ts";
 import { withPositions } from "../protocols/presentation.ts";
 import type { NodeStatus } from "../runtime/admin-pages.ts";
 import { formatHostPort, isLoopback } from "../runtime/host-port.ts";
@@ -61,8 +61,7 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
   const { liar, log, onFatal } = options;
   const { node: made, presentation } = protocolNamed(config.protocol);
   const honest = withPositions(made(config.options), presentation.position, config.options);
-  // Members may start in different folders, so the path of a protocol file is not the same for all.
-  const agreed = isProtocolFile(config.protocol) ? honest.name : config.protocol;
+  const agreed = agreedName(config.protocol, honest);
   const protocol = liar === undefined ? honest : byzantine(honest, new Map([[id, onProcesses(liar.behaviour)]]));
   let exposed: (event: Tagged) => void = () => {};
   const { keys, cluster, tls, dataDir } = config;
@@ -138,6 +137,9 @@ function seededPlatform(seed: number, id: NodeId): Pick<Platform, "clock" | "tim
   const { clock, timers, random: chance } = realPlatform;
   return { clock, timers, random: { ...chance, fraction: () => drawn.between(0, 1) } };
 }
+
+/** Returns a name that is the same on all members, even if they load the protocol's file from different folders. */
+const agreedName = (protocol: string, { name }: AnyProtocol): string => (isProtocolFile(protocol) ? name : protocol);
 
 function placeOf(id: NodeId, { members }: ClusterConfig): ClusterConfig["members"][NodeId] {
   const place = members[id];

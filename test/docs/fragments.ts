@@ -129,6 +129,14 @@ declare function writeReports(member: Member, into: object, sleep: (ms: number) 
   },
   { page: "docs/operate/timing.md", begins: "const member = await join(", given: JOINING },
   {
+    page: "docs/verify/own-file.md",
+    begins: "export default defineProtocol({",
+    given: `import type { Protocol } from "coterie/core";
+import { defineProtocol, type RicartAgrawala } from "coterie/protocols";
+declare const lamportMutex: Protocol<RicartAgrawala>;
+`,
+  },
+  {
     page: "docs/verify/own-protocol.md",
     begins: "type Counter = {",
     given: `import type { Protocol, RequestId } from "coterie/core";\n`,
