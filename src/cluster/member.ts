@@ -61,14 +61,13 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
   const { liar, log, onFatal } = options;
   const { node: made, presentation } = protocolNamed(config.protocol);
   const honest = withPositions(made(config.options), presentation.position, config.options);
-  const agreed = agreedName(config.protocol, honest);
   const protocol = liar === undefined ? honest : byzantine(honest, new Map([[id, onProcesses(liar.behaviour)]]));
   let exposed: (event: Tagged) => void = () => {};
   const { keys, cluster, tls, dataDir } = config;
   const node = await openNode<Vocabulary>(protocol, {
     ...{ id, cluster, tls, log, onFatal, ...transportPlaces(id, config) },
-    agreement: canonical([agreed, config.options]),
-    slot: agreed,
+    agreement: canonical([agreedName(config.protocol, protocol), config.options]),
+    slot: agreedName(config.protocol, protocol),
     folder: dataDir?.replaceAll("{id}", String(id)) ?? null,
     signatures: keys === undefined ? null : readKeys(keys, id, Object.keys(config.members).map(Number)),
     ...(liar && { platform: seededPlatform(liar.seed, id) }),
