@@ -324,13 +324,18 @@ describe("paxos: every run of two proposers", () => {
   });
 
   /** Breadth-first search does not finish here: 1,500,000 states reach a depth of 15. */
-  it("keeps agreement and validity with all of these in 100,000 states, and in random, PCT and swarm runs", {
-    tags: ["long"],
-  }, () => {
-    const faults = { properties, crashes: 1, recoveries: 1, losses: 1 };
-    const found = exploring(once, { ...faults, maxStates: 100_000 });
+  const title = "keeps agreement and validity with all of these in %i states";
+  const allFaults = { properties, crashes: 1, recoveries: 1, losses: 1 };
+  it.each([100_000])(title, { tags: ["long"] }, isSafe);
+  it.each([500_000])(title, { tags: ["larger"] }, isSafe);
+
+  function isSafe(maxStates: number): void {
+    const found = exploring(once, { ...allFaults, maxStates });
     expect([found.verdict, found.property]).toEqual(["unknown", null]);
-    walked(model(once, { ...faults, timers: "free", maxTimeouts: 6 }), "decided", "receive nack", "replay accepted");
+  }
+
+  it("keeps agreement and validity with all of these in random, PCT and swarm runs", { tags: ["long"] }, () => {
+    walked(model(once, { ...allFaults, timers: "free", maxTimeouts: 6 }), "decided", "receive nack", "replay accepted");
   });
 
   it("decides two values when an acceptor loses its journal, and with it its promise and accepted value", () => {

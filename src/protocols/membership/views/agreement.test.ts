@@ -295,9 +295,12 @@ describe("views: the cost of a change", () => {
 });
 
 describe("views: guarantees", () => {
-  it("agreement, no unrequested members, the cut: under any crashes, restarts and partitions; eventually all are in one view", {
-    tags: ["long"],
-  }, () => {
+  const title =
+    "agreement, no unrequested members, the cut: under any crashes, restarts and partitions; eventually all are in one view, in %i runs";
+  it.each([15])(title, { tags: ["long"] }, isKept);
+  it.each([40])(title, { tags: ["larger"] }, isKept);
+
+  function isKept(numRuns: number): void {
     const act = fc.record({
       afterMs: fc.oneof(fc.nat(30), fc.nat(1_000)),
       node: fc.nat(4),
@@ -327,7 +330,7 @@ describe("views: guarantees", () => {
         sim.run(sim.now + 15_000);
         expect(sim.verdict()).toEqual([]);
       }),
-      { numRuns: 15 },
+      { numRuns },
     );
-  });
+  }
 });
