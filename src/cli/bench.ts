@@ -1,10 +1,10 @@
 /** `coterie bench`: the measurements in `bench/`, each run side by side with a comparable system. */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { wrapped } from "../experiment/paragraph.ts";
+import { packageFile } from "../runtime/package-files.ts";
 import { type Manual, withManual } from "./manual.ts";
 import type { Invocation, Output } from "./output.ts";
 
@@ -67,7 +67,7 @@ async function bench(name: string | undefined, options: readonly string[], stdou
   }
   if (!Object.hasOwn(benchmarks, name))
     throw new UsageError("bad-argument", unexpected("the benchmark", `one of ${names.join(", ")}`, name));
-  const file = fileURLToPath(new URL(`../../build/bench/${name}.js`, import.meta.url));
+  const file = packageFile(`build/bench/${name}.js`);
   if (!existsSync(file))
     throw new EnvironmentError(
       "no-benchmarks",

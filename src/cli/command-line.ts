@@ -1,8 +1,8 @@
 /** The command line as a function. It loads and runs the chosen command, and returns the exit code. */
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { UsageError } from "../core/errors.ts";
 import { errorLine, fitted } from "../experiment/paragraph.ts";
+import { packageVersion } from "../runtime/package-files.ts";
 import { ExitWith, type Invocation, type Output, printText, styled } from "./output.ts";
 
 interface Listed {
@@ -218,7 +218,7 @@ const RUN_COMMANDS: readonly string[] = ["lock", "elect"];
 function program(invocation: Invocation): Command {
   const root = new Command("coterie")
     .description("Distributed coordination: leader election, locks, ordered messages, consensus.")
-    .version(version())
+    .version(packageVersion())
     .helpCommand(false)
     .enablePositionalOptions()
     .configureHelp({ subcommandTerm: (command) => command.name() })
@@ -249,10 +249,3 @@ const withBoldHeadings = (help: string): string =>
   help.replaceAll(/^[A-Z][\w ]*:/gm, (heading) => styled("bold", heading));
 
 const widthOf = (stdout: Output): number => (stdout.isTTY === true ? (stdout.columns ?? COLUMNS) : COLUMNS);
-
-function version(): string {
-  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-    version: string;
-  };
-  return version;
-}

@@ -4,15 +4,14 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { protocolNames } from "../protocols/index.ts";
+import { packageFile } from "../runtime/package-files.ts";
 import { type Manual, withManual } from "./manual.ts";
 import type { Invocation, Output } from "./output.ts";
 
-const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
-const SKELETONS = join(PACKAGE, "skeletons");
+const SKELETONS = packageFile("skeletons");
 /** The generators for the pages that list algorithms. */
 const PAGES = "assumptions comparison costs lists pictures scenarios table";
 

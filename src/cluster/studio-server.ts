@@ -4,12 +4,12 @@
  * these programs, so requests from pages on other sites are refused.
  */
 import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { serveStatic } from "@hono/node-server/serve-static";
 import { type Context, Hono, type Next } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
 import { UsageError, unexpected } from "../core/errors.ts";
+import { packageFile } from "../runtime/package-files.ts";
 import type { Act } from "./feed.ts";
 import { firstProblem } from "./first-problem.ts";
 import { type FeedSource, studioFeed } from "./studio-feed.ts";
@@ -20,7 +20,7 @@ const MAX_GROUPS = 128;
 const MAX_DELAY_MS = 60_000;
 
 /** The folder with the built page, next to the compiled code. */
-const STUDIO_FOLDER = fileURLToPath(new URL("../studio", import.meta.url));
+const STUDIO_FOLDER = packageFile("dist/studio");
 
 const SECURITY_HEADERS = {
   "content-security-policy":

@@ -2,6 +2,7 @@
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { UsageError, unexpected } from "../core/errors.ts";
+import { packageFile } from "../runtime/package-files.ts";
 
 const VARIABLE = "COTERIE_SEED";
 const NUMBER_VARIABLE = "COTERIE_SEEDS";
@@ -49,7 +50,8 @@ export function withSeed(
   return error;
 }
 
-const OWN_FOLDER = fileURLToPath(new URL(".", import.meta.url));
+/** This folder, or the package that contains it. */
+const OWN_FOLDERS = [fileURLToPath(new URL(".", import.meta.url)), packageFile("dist")];
 
 /**
  * Uses the stack of `made` to find the test that called into this folder or, failing that, the calling file. Null if
@@ -61,7 +63,7 @@ function callersFile(made: Error): string | null {
     const [, place] = /(?:\(|at )((?:file:\/\/)?\/[^():]+):\d+:\d+\)?$/.exec(line) ?? [];
     if (place === undefined) return [];
     const path = place.startsWith("file:") ? fileURLToPath(place) : place;
-    return path.startsWith(OWN_FOLDER) && !TEST.test(path) ? [] : [path];
+    return OWN_FOLDERS.some((folder) => path.startsWith(folder)) && !TEST.test(path) ? [] : [path];
   });
   const path = callers.find((caller) => TEST.test(caller)) ?? callers[0];
   return path === undefined ? null : relative(process.cwd(), path);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, expect, test } from "vitest";
-import type { Hands } from "../../src/cli/experiments/campaign-jobs.ts";
+import { Threads } from "../../src/cli/experiments/threads.ts";
 import { Coterie, endAll, until } from "../e2e/cluster-under-test.ts";
 import { coterie } from "./run-here.ts";
 
@@ -65,9 +65,6 @@ test("finished jobs are not repeated, and it reports that", async () => {
 });
 
 test("a thread that dies fails its job, and the next job has another", async () => {
-  const { Threads } = (await import(new URL("../../dist/cli/experiments/threads.js", import.meta.url).href)) as {
-    Threads: new (kind: string, count: number, of: object) => Hands;
-  };
   const source = { file: "none.json", text: "which no thread can read", scenarios: {} };
   const threads = new Threads("campaign", 1, { source });
   for (const chunk of [0, 1, 2]) await expect(threads.ask({ chunk: { experiment: 0, chunk } })).rejects.toThrow();

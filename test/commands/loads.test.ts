@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 interface Loaded {
   readonly packages: readonly string[];
-  /** The project's own files, below `dist`. */
+  /** The project's own modules, below `src`, that the loaded files contain. */
   readonly own: readonly string[];
 }
 
@@ -33,11 +33,12 @@ async function loadedBy(...words: string[]): Promise<Loaded> {
   const urls = readFileSync(file, "utf8").trim().split("\n");
   const packages = urls.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []);
   const own = urls.filter((url) => url.startsWith(new URL(`file://${ROOT}dist/`).href));
-  return {
-    packages: [...new Set(packages)].sort(),
-    own: own.map((url) => url.slice(url.indexOf("/dist/") + "/dist/".length)),
-  };
+  return { packages: [...new Set(packages)].sort(), own: own.flatMap(modulesIn) };
 }
+
+/** Returns the modules in a bundled file. The bundler writes each module's name above its code. */
+const modulesIn = (url: string): string[] =>
+  [...readFileSync(new URL(url), "utf8").matchAll(/^\/\/(?:#region)? src\/(\S+)\.ts$/gm)].map(([, name = ""]) => name);
 
 const dataUrl = (code: string): string => `data:text/javascript,${encodeURIComponent(code)}`;
 

@@ -87,7 +87,7 @@ describe("coterie new", () => {
     expect(readFileSync(join(copy, "src/protocols/index.ts"), "utf8")).toMatch(/^\/\*\*\n \* All textbook algorithms/);
     holdsWords(copy);
     await run(copy, tool("tsc"), "-p", ".");
-    await run(copy, tool("tsc"), "-p", "tsconfig.build.json");
+    await run(copy, tool("vite"), "build", "--logLevel", "warn");
     await run(copy, tool("biome"), "check", "--error-on-warnings", "src", "bench", "scenarios", "skeletons");
     const ownTests = families.map((family) => `src/protocols/${family}/${nameOf(family)}.test.ts`);
     await run(copy, tool("vitest"), "run", "--project", "unit", ...ownTests, "test/tidy", "src/protocols/family");

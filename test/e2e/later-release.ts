@@ -10,7 +10,7 @@ import { patched } from "../seeded-bugs/patch.ts";
 import { laterHandshake } from "../testing/later-release.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const SOURCES = ["src", "package.json", "tsconfig.json", "tsconfig.build.json"];
+const SOURCES = ["src", "package.json", "vite.config.ts"];
 
 /** @returns the location of the package, below `folder` */
 export function buildLaterRelease(folder: string): { readonly root: string; readonly packageUrl: string } {
@@ -21,6 +21,6 @@ export function buildLaterRelease(folder: string): { readonly root: string; read
     writeFileSync(file, patched(readFileSync(file, "utf8"), change));
   }
   symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
-  execFileSync(join(ROOT, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], { cwd: root });
+  execFileSync(join(ROOT, "node_modules/.bin/vite"), ["build", "--logLevel", "warn"], { cwd: root });
   return { root, packageUrl: pathToFileURL(join(root, "dist/index.js")).href };
 }

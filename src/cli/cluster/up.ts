@@ -3,7 +3,6 @@ import { randomInt } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import type { Server } from "node:http";
 import { join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
 import { type Command, Option } from "commander";
 import { requireClusterName } from "../../cluster/config.ts";
@@ -20,6 +19,7 @@ import { recordingHeader } from "../../experiment/recording.ts";
 import { type BehaviourName, behaviourSummaries } from "../../protocols/byzantine.ts";
 import { protocolNamed } from "../../protocols/index.ts";
 import { makeKeys, needsKeys } from "../../runtime/member-keys.ts";
+import { packageFile } from "../../runtime/package-files.ts";
 import { type Manual, withManual } from "../manual.ts";
 import { DEFAULT_PORT, MAX_SEED, port, seed, wholeNumber } from "../options.ts";
 import { type Block, list, printText, styled, textOf } from "../output.ts";
@@ -183,7 +183,7 @@ function localCluster(
   return new LocalCluster({
     config: parseConfig(config, caretaker.folder),
     launch: {
-      entry: fileURLToPath(new URL("../coterie.js", import.meta.url)),
+      entry: packageFile("dist/cli/coterie.js"),
       configFile,
       wordsFor(node) {
         const behaviour = byzantine[node];

@@ -3,7 +3,6 @@ import { createHash, type Hash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join, resolve, sep } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { canonical } from "../../core/plain.ts";
@@ -18,6 +17,7 @@ import { type CampaignSource, chunksOf, only, parseCampaign, scenarioFilesOf } f
 import type { SmallestRun } from "../../experiment/campaign/smallest.ts";
 import { counted, figure } from "../../experiment/paragraph.ts";
 import { wholeNumber } from "../../experiment/written-values.ts";
+import { packageFile } from "../../runtime/package-files.ts";
 import { contentOf } from "../files.ts";
 import { type Manual, withManual } from "../manual.ts";
 import { ExitWith, type Invocation, print, progressLine, type Report, type Section, styled } from "../output.ts";
@@ -170,7 +170,7 @@ function identityOf({ text, scenarios }: CampaignSource): string {
  * number.
  */
 function codeHash(): Hash {
-  const root = fileURLToPath(new URL("..", import.meta.url));
+  const root = packageFile(import.meta.url.endsWith(".ts") ? "src" : "dist");
   const hash = createHash("sha256");
   const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => /[.][jt]s$/.test(file));
   for (const file of files.sort()) hash.update(`${file.split(sep).join("/")}\n`).update(readFileSync(join(root, file)));

@@ -1,15 +1,15 @@
 /** Reads scenario files, and suggests similar names if a name is misspelled. */
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, extname } from "node:path";
-import { fileURLToPath } from "node:url";
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { suggestion } from "../../core/suggestion.ts";
 import { protocolNames } from "../../protocols/index.ts";
 import { docsPage } from "../../runtime/docs-page.ts";
+import { packageFile } from "../../runtime/package-files.ts";
 import { contentOf } from "../files.ts";
 
 /** The scenarios that come with the package. */
-const SCENARIOS = fileURLToPath(new URL("../../../scenarios", import.meta.url));
+const SCENARIOS = packageFile("scenarios");
 
 /**
  * Returns the text of a scenario file.

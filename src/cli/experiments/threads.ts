@@ -10,6 +10,7 @@ import type { CampaignSource, Chunk } from "../../experiment/campaign/file.ts";
 import type { SmallestRun } from "../../experiment/campaign/smallest.ts";
 import type { CheckAnswer, CheckProgress, CheckTask } from "../../experiment/explore.ts";
 import type { HistoryAnswer, HistoryRequest } from "../../history/answer.ts";
+import { packageFile } from "../../runtime/package-files.ts";
 
 /** The kinds of work that `worker.ts` can do, each with its task, progress and answer. */
 export interface Work {
@@ -53,7 +54,7 @@ export interface WorkerData {
   readonly source?: CampaignSource;
 }
 
-const WORKER = new URL("./worker.js", import.meta.url);
+const WORKER = packageFile("dist/cli/experiments/worker.js");
 
 /**
  * A pool of threads. Each thread runs one task at a time. If a thread dies, its task fails, and a new thread is started
@@ -62,7 +63,7 @@ const WORKER = new URL("./worker.js", import.meta.url);
 export class Threads<K extends keyof Work> {
   readonly #stop = new Int32Array(new SharedArrayBuffer(4));
   readonly #data: WorkerData;
-  readonly #file: URL;
+  readonly #file: URL | string;
   readonly #all = new Set<Worker>();
   readonly #idle: Worker[] = [];
   readonly #waiting: (() => void)[] = [];
@@ -72,7 +73,7 @@ export class Threads<K extends keyof Work> {
   constructor(
     kind: K,
     readonly count: number,
-    { source, file = WORKER }: { readonly source?: CampaignSource; readonly file?: URL } = {},
+    { source, file = WORKER }: { readonly source?: CampaignSource; readonly file?: URL | string } = {},
   ) {
     this.#data = { kind, stop: this.#stop, ...(source && { source }) };
     this.#file = file;

@@ -4,10 +4,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import type { Duplex } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { eachLine } from "../../cluster/local/lines.ts";
 import type { Tenure } from "../../cluster/services/api.ts";
 import { EnvironmentError } from "../../core/errors.ts";
+import { packageFile } from "../../runtime/package-files.ts";
 import { codeAfter, ExitWith } from "../output.ts";
 import {
   type Ended,
@@ -28,7 +28,7 @@ const KILL_EARLY_MS = 10;
 /** How long the supervisor has to report the end of a killed command, or to exit, before it is killed itself. */
 const LAST_WORD_MS = 1_000;
 
-const SCRIPT = fileURLToPath(new URL("./supervisor-process.js", import.meta.url));
+const SCRIPT = packageFile("dist/cli/supervisor/supervisor-process.js");
 
 /** Runs one command. Start the supervisor early, so that the command can start as soon as there is a grant. */
 export class Supervisor {

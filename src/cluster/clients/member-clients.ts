@@ -6,6 +6,7 @@ import { readPems } from "../../runtime/certificate-files.ts";
 import { formatHostPort, type HostPort, isLoopback, isWildcard, parseHostPort } from "../../runtime/host-port.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
+import { packageVersion } from "../../runtime/package-files.ts";
 import type { SessionHost } from "../../runtime/session-pages.ts";
 import type { ClientsOptions, JoinOptions } from "../services/api.ts";
 import type { ClusterMembers } from "../services/cluster-api.ts";
@@ -77,7 +78,6 @@ export async function serveClientsOf(
 ): Promise<ClientServer> {
   const { serveClients } = await import("./client-server.ts");
   const { AccessFile, everybody } = await import("./access-file.ts");
-  const { version } = await import("./version.ts");
   let recheck = (): void => {};
   const { timers } = state.host.platform;
   const path = roles?.replaceAll("{id}", String(id));
@@ -97,7 +97,7 @@ export async function serveClientsOf(
     door,
     sessions,
     counts,
-    version,
+    version: packageVersion(),
   });
   recheck = () => server.recheck();
   announceToClients(state.host, url ?? server.urlAt(host));

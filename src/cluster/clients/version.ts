@@ -1,6 +1,0 @@
-/** This package's version. */
-import { readFileSync } from "node:fs";
-
-export const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as {
-  readonly version: string;
-};
