@@ -1,6 +1,6 @@
 /** A command's manual. `--help` prints part of it, and docs/reference/commands.md is generated from all of it. */
 import type { Command, Option } from "commander";
-import { docsPage } from "../runtime/docs-page.ts";
+import { docsPage } from "../runtime/package-files.ts";
 
 /** Examples, and information on exit codes and other details. */
 export interface Manual {

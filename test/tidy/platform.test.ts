@@ -38,8 +38,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "src/cluster/services/member-pages.ts": ADMIN_PAGES,
   "src/cluster/services/sessions.ts": ADMIN_PAGES,
   "src/cluster/services/session-clock.ts": ADMIN_PAGES,
-  "src/runtime/docs-page.ts":
-    "the location of the package is the same under any platform: a message names a page by it",
+  "src/runtime/package-files.ts": "the files of the package are the same under any platform",
   "src/runtime/log.ts": "createLog() is called before there is a member; join() gives its own log the platform's clock",
   "src/cluster/services/membership.ts": "the default log writes to stderr, and paths begin at the working directory",
 };

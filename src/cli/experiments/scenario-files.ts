@@ -4,8 +4,7 @@ import { basename, dirname, extname } from "node:path";
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { suggestion } from "../../core/suggestion.ts";
 import { protocolNames } from "../../protocols/index.ts";
-import { docsPage } from "../../runtime/docs-page.ts";
-import { packageFile } from "../../runtime/package-files.ts";
+import { docsPage, packageFile } from "../../runtime/package-files.ts";
 import { contentOf } from "../files.ts";
 
 /** The scenarios that come with the package. */

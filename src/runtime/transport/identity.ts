@@ -16,8 +16,8 @@
 import { hash } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { boolean, struct, text } from "../../core/shape.ts";
-import { docsPage } from "../docs-page.ts";
 import type { Log } from "../log.ts";
+import { docsPage } from "../package-files.ts";
 
 /** The part of the handshake that compares two nodes' groups. */
 export interface Identity {

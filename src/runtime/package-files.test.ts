@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test, vi } from "vitest";
-import { docsPage } from "./docs-page.ts";
+import { docsPage } from "./package-files.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const from = (folder: string): string => {
