@@ -11,6 +11,8 @@ import { freePorts } from "../network/free-ports.ts";
 import { PATIENCE_MS } from "../patience.ts";
 
 export const CLI = process.env.COTERIE_CLI ?? fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
+/** The loader that runs TypeScript files, for `node --import`. It reads the tsconfig.json of the working folder. */
+export const TSX = new URL("../../node_modules/tsx/dist/esm/index.mjs", import.meta.url).href;
 
 /** The built package of this checkout. */
 export const PACKAGE = new URL("../index.js", pathToFileURL(CLI)).href;

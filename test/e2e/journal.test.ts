@@ -5,11 +5,10 @@
 import { spawn } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TraceEntry } from "../../src/trace/entry.ts";
-import { ClusterUnderTest, Coterie, coterie, endAll, occupyPort, until } from "./cluster-under-test.ts";
+import { ClusterUnderTest, Coterie, coterie, endAll, occupyPort, TSX, until } from "./cluster-under-test.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -194,17 +193,16 @@ describe("`coterie node` with a journal", () => {
 });
 
 test("a process that is killed while it writes has kept all confirmed records, in order", async () => {
-  const built = process.env.COTERIE_CLI ?? fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
-  const modules = join(dirname(built), "../");
+  const source = (file: string) => JSON.stringify(new URL(`../../src/${file}`, import.meta.url).href);
   const directory = join(folder, "hurried");
   /** Appends numbers to the end of the journal, a few at a time, and reports each once it is durable. */
   const script = `
-    const { openJournal } = await import(process.argv[1] + "runtime/journal/disk-journal.js");
-    const { realPlatform: platform } = await import(process.argv[1] + "runtime/platform/real.js");
-    const { natural, struct } = await import(process.argv[1] + "core/shape.js");
+    const { openJournal } = await import(${source("runtime/journal/disk-journal.ts")});
+    const { realPlatform: platform } = await import(${source("runtime/platform/real.ts")});
+    const { natural, struct } = await import(${source("core/shape.ts")});
     const limits = { rewriteFromBytes: 20_000 };
     const options = { platform, owner: "me", log: { warn: console.error }, onFailure: (error) => { throw error; }, limits };
-    const journal = await openJournal(process.argv[2], options);
+    const journal = await openJournal(process.argv[1], options);
     const slot = journal.slot("numbers", struct({ number: natural }));
     const { records } = slot;
     console.log("found " + records.map(({ number }) => number).join(" "));
@@ -219,7 +217,7 @@ test("a process that is killed while it writes has kept all confirmed records, i
     more();`;
   let confirmed = 0;
   for (let round = 0; round < 10; round++) {
-    const words = ["--input-type=module", "-e", script, modules, directory];
+    const words = ["--import", TSX, "--input-type=module", "-e", script, directory];
     const child = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "inherit"] });
     let said = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => {

@@ -1,12 +1,19 @@
 /**
  * One member of an ip-multicast group in a separate process, for `udp.test.ts`. It takes orders as JSON lines,
- * multicasts numbers in batches, and reports results as JSON lines. Its first argument is the folder of the built
- * package, and its second one the member's configuration.
+ * multicasts numbers in batches, and reports results as JSON lines. Its argument is the member's configuration.
  */
 import { createInterface } from "node:readline";
 import type { MessageOf } from "../../src/core/protocol.ts";
-import type { IpMulticast } from "../../src/protocols/multicast/ip-multicast/ip-multicast.ts";
-import type { Faults } from "../../src/runtime/fault-injector.ts";
+import { variants } from "../../src/core/shape.ts";
+import { type IpMulticast, ipMulticast } from "../../src/protocols/multicast/ip-multicast/ip-multicast.ts";
+import { type Faults, faultInjector } from "../../src/runtime/fault-injector.ts";
+import { Host } from "../../src/runtime/host.ts";
+import { createLog } from "../../src/runtime/log.ts";
+import { newCounts } from "../../src/runtime/metrics.ts";
+import { realPlatform } from "../../src/runtime/platform/real.ts";
+import { GroupIdentity } from "../../src/runtime/transport/identity.ts";
+import { tcpTransport } from "../../src/runtime/transport/tcp.ts";
+import { udpMulticast } from "../../src/runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../src/runtime/transport/udp-place.ts";
 
 export interface Being {
@@ -41,30 +48,7 @@ export interface Told {
   mostRssBytes: number;
 }
 
-const [folder = "", being = "{}"] = process.argv.slice(2);
-const { self, members, place, window }: Being = JSON.parse(being);
-const { ipMulticast }: typeof import("../../src/protocols/multicast/ip-multicast/ip-multicast.ts") = await import(
-  `${folder}/protocols/multicast/ip-multicast/ip-multicast.js`
-);
-const { variants }: typeof import("../../src/core/shape.ts") = await import(`${folder}/core/shape.js`);
-const { faultInjector }: typeof import("../../src/runtime/fault-injector.ts") = await import(
-  `${folder}/runtime/fault-injector.js`
-);
-const { Host }: typeof import("../../src/runtime/host.ts") = await import(`${folder}/runtime/host.js`);
-const { createLog }: typeof import("../../src/runtime/log.ts") = await import(`${folder}/runtime/log.js`);
-const { realPlatform }: typeof import("../../src/runtime/platform/real.ts") = await import(
-  `${folder}/runtime/platform/real.js`
-);
-const { newCounts }: typeof import("../../src/runtime/metrics.ts") = await import(`${folder}/runtime/metrics.js`);
-const { GroupIdentity }: typeof import("../../src/runtime/transport/identity.ts") = await import(
-  `${folder}/runtime/transport/identity.js`
-);
-const { tcpTransport }: typeof import("../../src/runtime/transport/tcp.ts") = await import(
-  `${folder}/runtime/transport/tcp.js`
-);
-const { udpMulticast }: typeof import("../../src/runtime/transport/udp-multicast.ts") = await import(
-  `${folder}/runtime/transport/udp-multicast.js`
-);
+const { self, members, place, window }: Being = JSON.parse(process.argv[2] ?? "{}");
 
 const report = (what: Report): void => void process.stdout.write(`${JSON.stringify(what)}\n`);
 const fail = (error: Error): never => {

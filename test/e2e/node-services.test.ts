@@ -12,11 +12,9 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { onFreePorts } from "../network/free-ports.ts";
-import { until } from "./cluster-under-test.ts";
+import { TSX, until } from "./cluster-under-test.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** The loader that runs the examples as users do. It reads the tsconfig.json of the folder, which NestJS needs. */
-const TSX = new URL("../../node_modules/tsx/dist/esm/index.mjs", import.meta.url).href;
 const folder = mkdtempSync(join(tmpdir(), "coterie-services-"));
 const running = new Set<ChildProcess>();
 afterEach(() => {

@@ -4,20 +4,19 @@
  * a pause of ten seconds.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { transformWithOxc } from "vite";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { noFaults } from "../../src/runtime/fault-injector.ts";
 import type { UdpPlace } from "../../src/runtime/transport/udp-place.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { type Namespaces, namespaces } from "../network/namespaces.ts";
 import { PATIENCE_MS } from "../patience.ts";
-import { CLI, until } from "./cluster-under-test.ts";
+import { TSX, until } from "./cluster-under-test.ts";
 import type { Being, Order, Report, Told } from "./multicast-process.ts";
 
 const TOTAL = 5_000 * Number(process.env.COTERIE_SOAK ?? 6);
@@ -33,14 +32,9 @@ const ETHERNET_BYTES = 1_400;
 const GROUP = "239.192.4.1";
 
 const folder = mkdtempSync(join(tmpdir(), "coterie-udp-"));
-const program = join(folder, "multicast-process.mjs");
-const built = pathToFileURL(dirname(dirname(CLI))).href;
+const program = fileURLToPath(new URL("multicast-process.ts", import.meta.url));
 const running = new Set<Member>();
 
-beforeAll(async () => {
-  const source = fileURLToPath(new URL("multicast-process.ts", import.meta.url));
-  writeFileSync(program, (await transformWithOxc(readFileSync(source, "utf8"), source)).code);
-});
 afterEach(() => {
   for (const member of running) member.kill();
   running.clear();
@@ -61,7 +55,14 @@ class Member {
     being: Omit<Being, "self">,
     within: readonly string[] = [],
   ) {
-    const [command, ...args] = [...within, process.execPath, program, built, JSON.stringify({ ...being, self })];
+    const [command, ...args] = [
+      ...within,
+      process.execPath,
+      "--import",
+      TSX,
+      program,
+      JSON.stringify({ ...being, self }),
+    ];
     this.#child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"] });
     this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.stderr += text;
@@ -242,8 +243,4 @@ describe.skipIf(impossible !== null)("between network namespaces", () => {
     for (const [self, { datagrams }] of after.entries())
       expect(datagrams.received).toBeGreaterThan((told[self] as Told).datagrams.received);
   });
-});
-
-test("the package is built", () => {
-  expect(existsSync(CLI)).toBe(true);
 });
