@@ -124,6 +124,7 @@ export function assumptionsOf(request: CheckRequest, { system }: CheckAnswer): s
     free: "timers may expire at any time",
     quiet: "timers expire only when no message is in transit",
     rounds: "rounds end at all nodes together, when no message is in transit",
+    timed: "time passes in whole units",
     never: "timers do not expire",
   };
   const begin = {
