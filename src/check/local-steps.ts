@@ -72,6 +72,8 @@ export interface Outcome<V extends Vocabulary> {
   readonly events: readonly EventOf<V>[];
   readonly replies: readonly Answer<V>[];
   readonly choices: readonly { readonly label: string; readonly option: unknown }[];
+  /** The timer whose timeout the step is. Null for other steps. */
+  readonly fired: TimerOf<V> | null;
   /** The timers that the step armed or rearmed, and their durations. */
   readonly armed: ReadonlyMap<TimerOf<V>, Duration>;
   /**
@@ -402,7 +404,7 @@ export class LocalSteps<V extends Vocabulary> {
       const kept = { journal, commandCount, requests: allPast(requests), history };
       const local = this.locals.idOf({ ...this.#down(self, "crashed"), ...kept });
       const done = { sends: [...sends], events: [...events], replies: [...replies], choices: [...chosen] };
-      crashedWithin.push({ local, ...done, armed: new Map(), crashedWithin: [] });
+      crashedWithin.push({ local, ...done, fired: null, armed: new Map(), crashedWithin: [] });
     };
     const send = (to: NodeId, message: MessageOf<V>): void => {
       count();
@@ -472,6 +474,7 @@ export class LocalSteps<V extends Vocabulary> {
       events,
       replies,
       choices: chosen,
+      fired: stimulus.kind === "timeout" ? stimulus.timer : null,
       armed,
       crashedWithin,
     };

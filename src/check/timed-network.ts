@@ -28,19 +28,41 @@ export interface TimeBounds {
   readonly pauseMs?: number;
 }
 
+type Range = readonly [min: number, max: number];
+
 /** When an event can take effect at the earliest, and must at the latest, in units from the present. */
 interface Window {
   readonly earliest: number;
   readonly latest: number;
 }
 
+interface RunningTimer extends Window {
+  readonly timer: string;
+  /**
+   * For other timers of the node: the most by which this timer's remaining time can exceed theirs, in milliseconds of
+   * the node's clock. All timers of a node run by one clock, so drift does not change the difference. Timers whose
+   * windows imply the bound are left out.
+   */
+  readonly excess: Readonly<Record<string, number>>;
+}
+
 /** Everything that will reach a node: its messages in flight, its armed timers, and the end of its pause. */
 interface Agenda {
   readonly messages: readonly (Window & { readonly envelope: number })[];
   /** Timers in alphabetical order. */
-  readonly timers: readonly (Window & { readonly timer: string })[];
+  readonly timers: readonly RunningTimer[];
   /** The remaining units of the node's pause. Null if it is not paused. */
   readonly pause: number | null;
+}
+
+/** The changes that a step makes to the timers of its node. */
+export interface TimerChanges {
+  /** The timer that fires, if the step is a timeout. */
+  readonly fired: string | null;
+  /** The timers that are armed after the step. */
+  readonly timers: readonly string[];
+  /** The timers that the step armed or rearmed, and their durations. No two steps share the same map. */
+  readonly armed: ReadonlyMap<string, Duration>;
 }
 
 /** A network whose contents also hold the timers and the pause of the node that they belong to. */
@@ -50,14 +72,10 @@ export interface TimedNetwork extends Network {
   later(content: number, units: number): number;
   /** Returns how many units can pass before something must happen. Infinity if nothing is due. */
   deadline(content: number, accepts: boolean): number;
-  /** Whether a timer can fire now. */
+  /** Whether a timer can fire now: its time has come, and no other timer of the node must fire before it. */
   canFire(content: number, timer: string): boolean;
-  /**
-   * Returns the content after a step of its node.
-   * @param timers the timers that are armed after the step
-   * @param armed the timers that the step armed or rearmed, and their durations
-   */
-  stepped(content: number, node: NodeId, timers: readonly string[], armed: ReadonlyMap<string, Duration>): number;
+  /** Returns the content after a step of its node. */
+  stepped(content: number, node: NodeId, step: TimerChanges): number;
   isPaused(content: number): boolean;
   paused(content: number): number;
   resumed(content: number): number;
@@ -80,6 +98,9 @@ export function timedNetwork(kind: NetworkKind, bounds: TimeBounds): TimedNetwor
   const { place, heads } = semantics[kind];
   const plain = network(kind);
   const agendas = interner<Agenda>(keyOf);
+  const afterSteps = new PairTable();
+  const numbers = new WeakMap<object, number>();
+  let steps = 0;
   const laterContents = new PairTable();
   const sums = new PairTable();
   const headsOf: (readonly Delivery[])[] = [];
@@ -93,11 +114,61 @@ export function timedNetwork(kind: NetworkKind, bounds: TimeBounds): TimedNetwor
     return messages.toSpliced(place(ids, message.envelope, plain.envelopeOf), 0, message);
   }
 
-  /** Clocks may drift, so a timer fires some time after its duration divided by the highest possible rate. */
-  function windowOf(node: NodeId, duration: Duration): Window {
-    const [minMs, maxMs] = typeof duration === "number" ? [duration, duration] : duration;
-    const rate = typeof drift === "number" ? drift : (drift[node] ?? 0);
-    return { earliest: onset(minMs / (1 + rate), unitMs), latest: limit(maxMs / (1 - rate), unitMs) };
+  const driftOf = (node: NodeId): number => (typeof drift === "number" ? drift : (drift[node] ?? 0));
+
+  /** Returns when a clock that may drift has advanced by a time between two bounds. */
+  const windowOf = (node: NodeId, [minMs, maxMs]: Range): Window => ({
+    earliest: Math.max(0, onset(minMs / (1 + driftOf(node)), unitMs)),
+    latest: Math.max(0, limit(maxMs / (1 - driftOf(node)), unitMs)),
+  });
+
+  /** Returns the least and the greatest time that remains on the node's clock. */
+  const remaining = (node: NodeId, { earliest, latest }: Window): Range => [
+    earliest * unitMs * (1 + driftOf(node)),
+    latest * unitMs * (1 - driftOf(node)),
+  ];
+
+  /** Leaves out bounds that the windows of the timers imply, so that equal states meet. */
+  function normalized(node: NodeId, timers: readonly RunningTimer[]): readonly RunningTimer[] {
+    if (driftOf(node) === 0) return timers.map((timer) => ({ ...timer, excess: {} }));
+    const ranges = new Map(timers.map((each) => [each.timer, remaining(node, each)]));
+    return timers.map(({ excess, ...each }) => {
+      const [, most] = ranges.get(each.timer) as Range;
+      const kept = Object.entries(excess).filter(([other, bound]) => {
+        const range = ranges.get(other);
+        return range !== undefined && bound < most - range[0] - TOLERANCE;
+      });
+      return { ...each, excess: Object.fromEntries(kept.sort(([a], [b]) => (a < b ? -1 : 1))) };
+    });
+  }
+
+  /** Returns the other timers, whose remaining time is known better when a timer fires, because its own is then 0. */
+  function fired(timers: readonly RunningTimer[], node: NodeId, timer: string): readonly RunningTimer[] {
+    const firing = timers.find((other) => other.timer === timer) as RunningTimer;
+    return timers
+      .filter((other) => other !== firing)
+      .map((other) => {
+        const bounds = windowOf(node, [-(firing.excess[other.timer] ?? 0), other.excess[timer] ?? Number.POSITIVE_INFINITY]);
+        const earliest = Math.max(other.earliest, bounds.earliest);
+        return { ...other, earliest, latest: Math.max(earliest, Math.min(other.latest, bounds.latest)) };
+      });
+  }
+
+  function rearmed(before: readonly RunningTimer[], node: NodeId, { timers, armed }: TimerChanges): readonly RunningTimer[] {
+    const running = new Map(before.filter(({ timer }) => !armed.has(timer)).map((each) => [each.timer, each]));
+    const rangeAt = (timer: string): Range => {
+      const known = running.get(timer);
+      return known === undefined ? rangeOf(armed.get(timer) as Duration) : remaining(node, known);
+    };
+    const ranges = new Map(timers.map((timer) => [timer, rangeAt(timer)]));
+    const after = timers.map((timer): RunningTimer => {
+      const range = ranges.get(timer) as Range;
+      const known = running.get(timer) ?? { timer, ...windowOf(node, range), excess: {} };
+      const isNew = (other: string): boolean => other !== timer && (!running.has(timer) || !running.has(other));
+      const bounds = timers.filter(isNew).map((other) => [other, range[1] - (ranges.get(other) as Range)[0]]);
+      return { ...known, excess: { ...known.excess, ...Object.fromEntries(bounds) } };
+    });
+    return normalized(node, after);
   }
 
   function remembered(table: PairTable, content: number, other: number, compute: () => Agenda): number {
@@ -160,17 +231,21 @@ export function timedNetwork(kind: NetworkKind, bounds: TimeBounds): TimedNetwor
       const windows: readonly Window[] = accepts ? [...messages, ...timers] : timers;
       return windows.reduce((least, { latest }) => Math.min(least, latest), Number.POSITIVE_INFINITY);
     },
-    canFire: (content, timer) => of(content).timers.find((other) => other.timer === timer)?.earliest === 0,
-    stepped(content, node, timers, armed) {
-      const before = of(content).timers;
-      const after = timers.map((timer) => {
-        const duration = armed.get(timer);
-        const running = before.find((other) => other.timer === timer);
-        return duration === undefined && running !== undefined
-          ? running
-          : { timer, ...windowOf(node, duration as Duration) };
-      });
-      return agendas.idOf({ ...of(content), timers: after });
+    canFire(content, timer) {
+      const { timers } = of(content);
+      const isDue = timers.some((other) => other.timer === timer && other.earliest === 0);
+      return isDue && timers.every(({ excess }) => (excess[timer] ?? 0) >= 0);
+    },
+    stepped(content, node, step) {
+      let number = numbers.get(step.armed);
+      if (number === undefined) {
+        number = ++steps;
+        numbers.set(step.armed, number);
+      }
+      return remembered(afterSteps, content, number, () => ({
+        ...of(content),
+        timers: rearmed(step.fired === null ? of(content).timers : fired(of(content).timers, node, step.fired), node, step),
+      }));
     },
     isPaused: (content) => of(content).pause !== null,
     paused: (content) => agendas.idOf({ ...of(content), pause: limit(pauseMs, unitMs) }),
@@ -178,8 +253,12 @@ export function timedNetwork(kind: NetworkKind, bounds: TimeBounds): TimedNetwor
   };
 }
 
+const rangeOf = (duration: Duration): Range => (typeof duration === "number" ? [duration, duration] : duration);
+
 function keyOf({ messages, timers, pause }: Agenda): string {
   const inFlight = messages.map(({ envelope, earliest, latest }) => `${envelope}.${earliest}.${latest}`);
-  const running = timers.map(({ timer, earliest, latest }) => `${earliest}.${latest}.${timer}`);
+  const running = timers.map(
+    ({ timer, earliest, latest, excess }) => `${earliest}.${latest}.${timer} ${Object.entries(excess).join()}`,
+  );
   return `${inFlight.join()};${running.join()};${pause ?? ""}`;
 }
