@@ -40,8 +40,8 @@ interface RunningTimer extends Window {
   readonly timer: string;
   /**
    * For other timers of the node: the most by which this timer's remaining time can exceed theirs, in milliseconds of
-   * the node's clock. All timers of a node run by one clock, so drift does not change the difference. Timers whose
-   * windows imply the bound are left out.
+   * the node's clock. All timers of a node run by one clock, so drift does not change the difference. Bounds that
+   * cannot be exceeded in any case are left out.
    */
   readonly excess: Readonly<Record<string, number>>;
 }
@@ -128,17 +128,17 @@ export function timedNetwork(kind: NetworkKind, bounds: TimeBounds): TimedNetwor
     latest * unitMs * (1 - driftOf(node)),
   ];
 
-  /** Leaves out bounds that the windows of the timers imply, so that equal states meet. */
+  /** Leaves out bounds that a timer keeps to in any case, so that equal states meet. */
   function normalized(node: NodeId, timers: readonly RunningTimer[]): readonly RunningTimer[] {
     if (driftOf(node) === 0) return timers.map((timer) => ({ ...timer, excess: {} }));
-    const ranges = new Map(timers.map((each) => [each.timer, remaining(node, each)]));
-    return timers.map(({ excess, ...each }) => {
-      const [, most] = ranges.get(each.timer) as Range;
-      const kept = Object.entries(excess).filter(([other, bound]) => {
-        const range = ranges.get(other);
-        return range !== undefined && bound < most - range[0] - TOLERANCE;
+    const names = timers.map(({ timer }) => timer);
+    return timers.map((each) => {
+      const [, most] = remaining(node, each);
+      const kept = names.flatMap((other) => {
+        const bound = each.excess[other];
+        return bound !== undefined && bound < most - TOLERANCE ? [[other, bound]] : [];
       });
-      return { ...each, excess: Object.fromEntries(kept.sort(([a], [b]) => (a < b ? -1 : 1))) };
+      return { ...each, excess: Object.fromEntries(kept) };
     });
   }
 
@@ -148,13 +148,20 @@ export function timedNetwork(kind: NetworkKind, bounds: TimeBounds): TimedNetwor
     return timers
       .filter((other) => other !== firing)
       .map((other) => {
-        const bounds = windowOf(node, [-(firing.excess[other.timer] ?? 0), other.excess[timer] ?? Number.POSITIVE_INFINITY]);
+        const bounds = windowOf(node, [
+          -(firing.excess[other.timer] ?? 0),
+          other.excess[timer] ?? Number.POSITIVE_INFINITY,
+        ]);
         const earliest = Math.max(other.earliest, bounds.earliest);
         return { ...other, earliest, latest: Math.max(earliest, Math.min(other.latest, bounds.latest)) };
       });
   }
 
-  function rearmed(before: readonly RunningTimer[], node: NodeId, { timers, armed }: TimerChanges): readonly RunningTimer[] {
+  function rearmed(
+    before: readonly RunningTimer[],
+    node: NodeId,
+    { timers, armed }: TimerChanges,
+  ): readonly RunningTimer[] {
     const running = new Map(before.filter(({ timer }) => !armed.has(timer)).map((each) => [each.timer, each]));
     const rangeAt = (timer: string): Range => {
       const known = running.get(timer);
@@ -244,7 +251,11 @@ export function timedNetwork(kind: NetworkKind, bounds: TimeBounds): TimedNetwor
       }
       return remembered(afterSteps, content, number, () => ({
         ...of(content),
-        timers: rearmed(step.fired === null ? of(content).timers : fired(of(content).timers, node, step.fired), node, step),
+        timers: rearmed(
+          step.fired === null ? of(content).timers : fired(of(content).timers, node, step.fired),
+          node,
+          step,
+        ),
       }));
     },
     isPaused: (content) => of(content).pause !== null,
