@@ -206,7 +206,10 @@ const isDrift = (value: unknown): boolean => milliseconds.accepts(value) && (val
 
 /** The rules for `ModelOptions.time`. */
 export const timeRules: Rules<TimeBounds> = {
-  unitMs: needed({ wanted: "a finite number above 0", accepts: (value) => Number.isFinite(value) && (value as number) > 0 }),
+  unitMs: needed({
+    wanted: "a finite number above 0",
+    accepts: (value) => Number.isFinite(value) && (value as number) > 0,
+  }),
   delayMs: needed({
     wanted: "a minimum and a maximum delay, both finite and 0 or more",
     accepts: (value) =>

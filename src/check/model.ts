@@ -556,7 +556,11 @@ export class Model<V extends Vocabulary> {
   /** Returns the content of a node after a step, which may have armed and canceled timers. */
   #afterStep(i: number, content: number, { local, armed, fired }: Outcome<V>): number {
     if (this.#time === null) return content;
-    return this.#time.stepped(content, this.#node(i), { fired, timers: this.steps.locals.valueOf(local).timers, armed });
+    return this.#time.stepped(content, this.#node(i), {
+      fired,
+      timers: this.steps.locals.valueOf(local).timers,
+      armed,
+    });
   }
 
   #show(move: () => Move<V>, outcome: Outcome<V> | null, visit: Visitor<V>): boolean {

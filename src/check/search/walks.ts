@@ -276,7 +276,8 @@ function pct<V extends Vocabulary>(plan: Plan<V>): Picker<V> {
   const horizon = Math.min(steps, Math.round(2 ** draws.between(3, 9)));
   const priorities = draws.bits();
   const changes = new Set(Array.from({ length: bugDepth - 1 }, () => draws.below(horizon)));
-  const faultCount = (options.crashes ?? 0) + (options.losses ?? 0) + (options.duplications ?? 0) + (options.pauses ?? 0);
+  const faultCount =
+    (options.crashes ?? 0) + (options.losses ?? 0) + (options.duplications ?? 0) + (options.pauses ?? 0);
   const faults = new Set(Array.from({ length: Math.min(faultCount, horizon) }, () => draws.below(horizon)));
   /** The lowered chains, from highest to lowest. */
   const fallen: number[] = [];
