@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { type Exploration, explore } from "../../../src/check/explore.ts";
 import { type SystemSpec, systemFor } from "../../../src/check/suite.ts";
-import type { Vocabulary } from "../../../src/core/protocol.ts";
+import type { Tagged, Vocabulary } from "../../../src/core/protocol.ts";
 import { reaching } from "../reached.ts";
 
 /** Explores three nodes and the properties of single states. The longest message delay is `maxMs`. */
@@ -27,7 +27,11 @@ const run = ({ path }: Exploration<Vocabulary>): string[] => {
   return path.map(({ move }) => {
     nowMs += move.afterMs ?? 0;
     const what =
-      "message" in move ? ` ${move.message.type} from ${move.from}` : "timer" in move ? ` ${move.timer}` : "";
+      "message" in move
+        ? ` ${(move.message as Tagged).type} from ${move.from}`
+        : "timer" in move
+          ? ` ${move.timer}`
+          : "";
     return `${nowMs} ms: ${move.node} ${move.kind}${what}`;
   });
 };
