@@ -1,30 +1,16 @@
 /** The model of a system: the transitions of all its nodes and its network. */
-import type { CommandOf, MessageOf, NodeId, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
+import type { NodeId, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
 import { Histories } from "../trace/histories.ts";
 import { endings } from "./failed-move.ts";
-import { type CommandSource, LocalSteps, type Outcome, type OwnStep } from "./local-steps.ts";
+import { LocalSteps, type Outcome, type OwnStep } from "./local-steps.ts";
 import { Budgets, type Counted, faultKinds, type ModelOptions } from "./model-options.ts";
+import { type Move, ownMove } from "./move.ts";
 import { type Network, network } from "./network.ts";
 import { Representatives } from "./representative.ts";
 import { type TimeBounds, type TimedNetwork, timedNetwork } from "./timed-network.ts";
 
 export type { CrashNotificationTime, ModelOptions, TimerMode } from "./model-options.ts";
-
-/**
- * One transition, with all the data needed for a trace. `duplicate`: the message is received but stays in flight.
- * `crashesWithinStep`: the node crashes during the step, so some of its effects do not take place.
- */
-export type Move<V extends Vocabulary> = {
-  readonly node: NodeId;
-  readonly crashesWithinStep?: true;
-  /** With `timers: "timed"`, the time that passes before the move, in milliseconds. Absent if none does. */
-  readonly afterMs?: number;
-} & (
-  | { readonly kind: "receive" | "duplicate" | "lose"; readonly from: NodeId; readonly message: MessageOf<V> }
-  | { readonly kind: "command"; readonly command: CommandOf<V>; readonly by: CommandSource }
-  | { readonly kind: "timeout"; readonly timer: TimerOf<V> }
-  | { readonly kind: "start" | "crash" | "pause" | "resume" }
-);
+export type { Move } from "./move.ts";
 
 /** Called with a move and its outcome. During the call, the successor is in `model.next`. Return true to stop. */
 export type Visitor<V extends Vocabulary> = (move: () => Move<V>, outcome: Outcome<V> | null) => boolean;
@@ -45,7 +31,10 @@ export class Model<V extends Vocabulary> {
   readonly network: Network;
   /** The network, if time is modeled. Otherwise null. */
   readonly #time: TimedNetwork | null;
-  /** The units that pass before the moves that are being visited. */
+  /**
+   * The units that pass before the moves that are being visited. Crashes and losses are visited only before time
+   * passes: a later one could as well have happened earlier, because it only removes events.
+   */
   #units = 0;
   /** Whether a bound in the options has cut off a run. */
   isCut = false;
@@ -300,14 +289,6 @@ export class Model<V extends Vocabulary> {
     return this.#show(move, null, visit);
   }
 
-  /**
-   * Whether time passes before the moves that are being visited. Crashes and losses are visited only before it passes:
-   * a later one could as well have happened earlier, because it only removes events.
-   */
-  get #isLater(): boolean {
-    return this.#units > 0;
-  }
-
   /** Adds the time that passes before the move. */
   #inTime(move: Move<V>): Move<V> {
     return this.#units === 0 ? move : { ...move, afterMs: this.#units * (this.#time as TimedNetwork).unitMs };
@@ -460,7 +441,7 @@ export class Model<V extends Vocabulary> {
   /** Explores a crash of node `i`, which also discards the messages in flight to it. */
   #crash(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
     const move = (): Move<V> => ({ kind: "crash", node: this.#node(i) });
-    if (this.#isLater || !this.#budgets.mayHappen(tuple, "crashes") || !this.#isWanted(move)) return false;
+    if (this.#units > 0 || !this.#budgets.mayHappen(tuple, "crashes") || !this.#isWanted(move)) return false;
     this.next.set(tuple);
     this.#strike(i, this.steps.crashed(tuple[i] as number));
     return this.#show(move, null, visit);
@@ -487,7 +468,7 @@ export class Model<V extends Vocabulary> {
   }
 
   #losses(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
-    if (this.#isLater || !this.#budgets.mayHappen(tuple, "losses")) return false;
+    if (this.#units > 0 || !this.#budgets.mayHappen(tuple, "losses")) return false;
     return this.network.heads(tuple[this.#count + i] as number).some(({ envelope, rest }) => {
       const move = (): Move<V> => this.#envelopeMove("lose", i, envelope);
       if (!this.#isWanted(move)) return false;
@@ -601,9 +582,4 @@ export class Model<V extends Vocabulary> {
   #node(i: number): NodeId {
     return this.options.nodes[i] as NodeId;
   }
-}
-
-function ownMove<V extends Vocabulary>({ stimulus, by }: OwnStep<V>, node: NodeId): Move<V> {
-  if (stimulus.kind === "timeout") return { ...stimulus, node };
-  return { kind: "command", node, command: stimulus.command, by: by as CommandSource };
 }
