@@ -205,7 +205,7 @@ const milliseconds: Rule = {
 const isDrift = (value: unknown): boolean => milliseconds.accepts(value) && (value as number) < 1;
 
 /** The rules for `ModelOptions.time`. */
-export const timeRules: Rules<TimeBounds> = {
+const timeRules: Rules<TimeBounds> = {
   unitMs: needed({
     wanted: "a finite number above 0",
     accepts: (value) => Number.isFinite(value) && (value as number) > 0,

@@ -128,6 +128,15 @@ export function timedNetwork(kind: NetworkKind, bounds: TimeBounds): TimedNetwor
     latest * unitMs * (1 - driftOf(node)),
   ];
 
+  /**
+   * Whole units differ from dense time by less than one between any two events, so bounds that are derived from the
+   * time that has passed are looser by one unit.
+   */
+  const loosened = ({ earliest, latest }: Window): Window => ({
+    earliest: Math.max(0, earliest - 1),
+    latest: latest + 1,
+  });
+
   /** Leaves out bounds that a timer keeps to in any case, so that equal states meet. */
   function normalized(node: NodeId, timers: readonly RunningTimer[]): readonly RunningTimer[] {
     if (driftOf(node) === 0) return timers.map((timer) => ({ ...timer, excess: {} }));
@@ -165,7 +174,7 @@ export function timedNetwork(kind: NetworkKind, bounds: TimeBounds): TimedNetwor
     const running = new Map(before.filter(({ timer }) => !armed.has(timer)).map((each) => [each.timer, each]));
     const rangeAt = (timer: string): Range => {
       const known = running.get(timer);
-      return known === undefined ? rangeOf(armed.get(timer) as Duration) : remaining(node, known);
+      return known === undefined ? rangeOf(armed.get(timer) as Duration) : remaining(node, loosened(known));
     };
     const ranges = new Map(timers.map((timer) => [timer, rangeAt(timer)]));
     const after = timers.map((timer): RunningTimer => {
