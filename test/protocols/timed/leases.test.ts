@@ -97,8 +97,8 @@ describe("elected-server: a lease of 300 ms, for clocks that drift by up to 0.25
     expect(run(found)).toEqual([
       "0 ms: 1 command",
       "100 ms: 0 receive request",
-      "200 ms: 1 receive grant, entered, confirmed",
       "200 ms: 0 command",
+      "200 ms: 1 receive grant, entered, confirmed",
       "400 ms: 0 timeout reclaim, entered, confirmed",
     ]);
   });
