@@ -117,7 +117,7 @@ export const sections: Readonly<Record<string, readonly Group[]>> = {
     { text: "Glossary", pages: inFolder("learn", "glossary glossary-coterie") },
   ],
   verify: [
-    { text: "Find faults", pages: inFolder("verify", "index checking strategies campaigns") },
+    { text: "Find faults", pages: inFolder("verify", "index checking timed strategies campaigns") },
     { text: "Run", pages: inFolder("verify", "simulating scenarios scenarios-from-code traces") },
     { text: "Your own protocol", pages: inFolder("verify", "own-protocol hosting") },
     { text: "Evidence", pages: inFolder("verify", "assumptions seeded-bugs") },

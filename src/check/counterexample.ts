@@ -8,7 +8,10 @@ import type { Taken } from "./path.ts";
 
 /** A counterexample as a trace. */
 export interface Counterexample<V extends Vocabulary> {
-  /** The entries. `at` is the step number, counting from 1. Anything before the first step has `at` 0. */
+  /**
+   * The entries. `at` is the step number, counting from 1; anything before the first step has `at` 0. If time is
+   * modeled, `at` is the time in milliseconds.
+   */
   readonly entries: readonly TraceEntry<V>[];
   /** The violation, for the header of a trace file. Null if nothing was violated. */
   readonly violation: TraceHeader["violation"];
@@ -27,7 +30,11 @@ type Found<V extends Vocabulary> = Pick<Exploration<V>, "property" | "path" | "l
 export function counterexample<V extends Vocabulary>(options: ModelOptions<V>, found: Found<V>): Counterexample<V> {
   const { property, path, loop } = found;
   const scribe = new Scribe(options);
-  const begins = path.map((taken, i) => scribe.write(i + 1, taken));
+  let nowMs = 0;
+  const begins = path.map((taken, i) => {
+    nowMs += taken.move.afterMs ?? 0;
+    return scribe.write(options.timers === "timed" ? nowMs : i + 1, taken);
+  });
   const violation =
     property === null
       ? null
@@ -84,6 +91,9 @@ class Scribe<V extends Vocabulary> {
       case "start":
         this.#live(node);
         return this.#add({ at, node, kind: "start" });
+      case "pause":
+      case "resume":
+        return this.#add({ at, node, kind: move.kind });
       case "crash":
         return this.#crash(node, this.#remains(null));
       case "timeout":

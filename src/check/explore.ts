@@ -11,7 +11,7 @@ import { FailedMove } from "./failed-move.ts";
 import type { Graph } from "./fairness.ts";
 import { lasso } from "./liveness.ts";
 import { Model, type ModelOptions } from "./model.ts";
-import { faultKinds, modelRules, walkRules } from "./model-options.ts";
+import { faultKinds, modelRules, requireTime, walkRules } from "./model-options.ts";
 import { retrace, retraceToFailure, type Taken } from "./path.ts";
 import { Properties } from "./properties.ts";
 import type { Reach } from "./reach.ts";
@@ -56,6 +56,7 @@ const ASK_EVERY = 1 << 13;
  */
 export function explore<V extends Vocabulary>(options: ExploreOptions<V>): Exploration<V> {
   requireOptions("explore", options, exploreRules);
+  requireTime("explore", options);
   const { mayGoOn = () => true } = options;
   const asked = options.properties ?? options.protocol.properties;
   requireSingleStates(options, asked);

@@ -3,8 +3,8 @@
  * the message at the head of each link (or of every message, if links are unordered). For each node, it applies to its
  * start, the next command in its script, its crash notifications, and one of the commands that the application may
  * give. The condition for timers is different: a timer fires if it stays armed without being rearmed and could fire
- * again and again, even with interruptions. An example is a timer that waits until no message is in flight. Faults
- * never have to happen.
+ * again and again, even with interruptions. An example is a timer that waits until no message is in flight. If time is
+ * modeled, it passes in every infinite run in which something is due. Faults never have to happen.
  */
 
 import { InvariantViolation } from "../core/errors.ts";
@@ -47,7 +47,10 @@ function obligationOf<V extends Vocabulary>(model: Model<V>, move: Move<V>, befo
     case "crash":
     case "lose":
     case "duplicate":
+    case "pause":
       return null;
+    case "resume":
+      return `resumption of ${node}`;
     case "start": {
       const local = before[model.options.nodes.indexOf(node)] as number;
       return model.steps.locals.valueOf(local).status === "crashed" ? null : `start of ${node}`;
@@ -62,6 +65,9 @@ function obligationOf<V extends Vocabulary>(model: Model<V>, move: Move<V>, befo
       return `link ${move.from} → ${node}: ${canonical(move.message)}`;
   }
 }
+
+/** The obligation that time passes. */
+const TIME: Obligation = "time";
 
 const timerOf = (node: NodeId, timer: string): Obligation => `timer of ${node}: ${timer}`;
 
@@ -78,7 +84,7 @@ function edgesOf<V extends Vocabulary>({ model, read, find }: Graph<V>, state: n
     const move = describe();
     after.set(model.next);
     model.represent(after);
-    const armed = [...(outcome?.armed ?? [])].map((timer) => timerOf(move.node, timer));
+    const armed = [...(outcome?.armed.keys() ?? [])].map((timer) => timerOf(move.node, timer));
     edges.push({ to: find(after), move, obligation: obligationOf(model, move, tuple), armed });
     return false;
   });
@@ -125,7 +131,8 @@ export class Component<V extends Vocabulary> {
     const armed = model.options.nodes.flatMap((node, i) =>
       model.steps.locals.valueOf(tuple[i] as number).timers.map((timer) => timerOf(node, timer)),
     );
-    return new Set([...possible, ...armed.filter((timer) => this.#runsOut(timer))]);
+    const time = model.isAwaitingTime(tuple) ? [TIME] : [];
+    return new Set([...possible, ...time, ...armed.filter((timer) => this.#runsOut(timer))]);
   }
 
   /** Returns the obligations that are due at every member but are never fulfilled within the component. */
@@ -154,8 +161,8 @@ export class Component<V extends Vocabulary> {
 }
 
 /** Whether the transition fulfills the obligation or restarts it. */
-function settles<V extends Vocabulary>({ obligation, armed }: Edge<V>, due: Obligation): boolean {
-  return obligation === due || armed.includes(due);
+function settles<V extends Vocabulary>({ obligation, armed, move }: Edge<V>, due: Obligation): boolean {
+  return obligation === due || armed.includes(due) || (due === TIME && move.afterMs !== undefined);
 }
 
 export const isTimer = (obligation: Obligation): boolean => obligation.startsWith("timer of ");

@@ -27,3 +27,4 @@ export { type WalkOptions, type WalkProgress, type WalkResult, walk } from "./se
 export { type ShrinkOptions, type ShrinkProgress, type Shrunk, shrink } from "./shrink/shrink.ts";
 export { modelOf, movesOf, shrinkTrace, type TraceModel } from "./shrink/trace.ts";
 export { type SystemSpec, systemFor } from "./suite.ts";
+export type { TimeBounds } from "./timed-network.ts";

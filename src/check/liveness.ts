@@ -211,7 +211,7 @@ function wayAround<V extends Vocabulary>(
 function isAlike<V extends Vocabulary>(a: Move<V>, b: Move<V>): boolean {
   const of = (move: Move<V>): string => {
     const more = "message" in move ? [move.from, move.message.type] : "timer" in move ? [move.timer] : [];
-    return [move.node, move.kind, move.crashesWithinStep, ...more].join(" ");
+    return [move.node, move.kind, move.crashesWithinStep, move.afterMs, ...more].join(" ");
   };
   return of(a) === of(b);
 }

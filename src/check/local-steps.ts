@@ -9,6 +9,7 @@ import { clone, hash, verbatim } from "../core/plain.ts";
 import type {
   CommandOf,
   Context,
+  Duration,
   EventOf,
   MessageOf,
   NodeId,
@@ -71,8 +72,10 @@ export interface Outcome<V extends Vocabulary> {
   readonly events: readonly EventOf<V>[];
   readonly replies: readonly Answer<V>[];
   readonly choices: readonly { readonly label: string; readonly option: unknown }[];
-  /** The timers that the step armed or rearmed. */
-  readonly armed: ReadonlySet<TimerOf<V>>;
+  /** The timer whose timeout the step is. Null for other steps. */
+  readonly fired: TimerOf<V> | null;
+  /** The timers that the step armed or rearmed, and their durations. */
+  readonly armed: ReadonlyMap<TimerOf<V>, Duration>;
   /**
    * The outcomes if the node crashes just before one of these sends. Empty if crashes can happen only between steps.
    */
@@ -392,7 +395,7 @@ export class LocalSteps<V extends Vocabulary> {
       history = histories.requested(history, stimulus.command);
     }
     const chosen: { label: string; option: unknown }[] = [];
-    const armed = new Set<TimerOf<V>>();
+    const armed = new Map<TimerOf<V>, Duration>();
     const sends: { to: number; envelope: number }[] = [];
     const events: EventOf<V>[] = [];
     const replies: Answer<V>[] = [];
@@ -401,7 +404,7 @@ export class LocalSteps<V extends Vocabulary> {
       const kept = { journal, commandCount, requests: allPast(requests), history };
       const local = this.locals.idOf({ ...this.#down(self, "crashed"), ...kept });
       const done = { sends: [...sends], events: [...events], replies: [...replies], choices: [...chosen] };
-      crashedWithin.push({ local, ...done, armed: new Set(), crashedWithin: [] });
+      crashedWithin.push({ local, ...done, fired: null, armed: new Map(), crashedWithin: [] });
     };
     const send = (to: NodeId, message: MessageOf<V>): void => {
       count();
@@ -422,7 +425,7 @@ export class LocalSteps<V extends Vocabulary> {
         count();
         requireDuration(timer, duration);
         timers.add(timer);
-        armed.add(timer);
+        armed.set(timer, duration);
       },
       cancelTimer: (timer) => {
         count();
@@ -471,6 +474,7 @@ export class LocalSteps<V extends Vocabulary> {
       events,
       replies,
       choices: chosen,
+      fired: stimulus.kind === "timeout" ? stimulus.timer : null,
       armed,
       crashedWithin,
     };

@@ -17,7 +17,7 @@ it.each<[object, string]>([
   [{ withinStep: 1 }, "expected withinStep of explore() to be true or false, got 1"],
   [
     { timers: "synchronous" },
-    'expected timers of explore() to be one of free, quiet, rounds, never, got "synchronous"',
+    'expected timers of explore() to be one of free, quiet, rounds, timed, never, got "synchronous"',
   ],
   [{ begin: undefined }, "expected begin of explore() to be one of idle, down, together, got undefined"],
   [{ asks: [{ type: "call" }] }, 'expected asks of explore() to be a function, got [{"type":"call"}]'],

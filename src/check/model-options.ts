@@ -2,9 +2,11 @@
  * Options of the checker: the components of the system being checked, and its faults. Every call validates its options,
  * because a misspelled bound would otherwise be ignored.
  */
+import { UsageError, unexpected } from "../core/errors.ts";
 import type { CommandOf, NodeId, Property, Protocol, StateOf, Vocabulary } from "../core/protocol.ts";
 import {
   callback,
+  fields,
   flag,
   isObject,
   natural,
@@ -14,13 +16,15 @@ import {
   protocol,
   type Rule,
   type Rules,
+  requireOptions,
 } from "../protocols/known-options.ts";
 import type { NetworkKind } from "./network.ts";
+import type { TimeBounds } from "./timed-network.ts";
 
 /** The allowed values for options that have a fixed set of values. */
 export const choices = {
   network: ["fifo", "inbox", "bag"],
-  timers: ["free", "quiet", "rounds", "never"],
+  timers: ["free", "quiet", "rounds", "timed", "never"],
   begin: ["idle", "down", "together"],
   crashNotifications: ["any", "last"],
   journal: ["kept", "lost"],
@@ -54,9 +58,16 @@ export interface ModelOptions<V extends Vocabulary> {
    * When timers fire. `free`: an armed timer can fire at any time. `quiet`: only when no message is in flight, which
    * models timers that outlast every exchange of messages. This excludes races between timers, and exchanges that take
    * longer than a timer. `rounds`: timers at all nodes fire together, and only when no message is in flight, as at the
-   * end of a synchronous round. `never`: excludes all behavior that depends on timeouts.
+   * end of a synchronous round. `timed`: messages and timers keep to the bounds in `time`. `never`: excludes all
+   * behavior that depends on timeouts.
    */
   readonly timers: TimerMode;
+  /**
+   * The bounds on message delays, clock drift and pauses, for `timers: "timed"`. Time passes in whole units, up to the
+   * first message or timer that is due. Events at the same time happen in any order, so two bounds that meet exactly
+   * count as exceeded.
+   */
+  readonly time?: TimeBounds;
   /**
    * The initial state of the nodes. `idle`: every node is up and has not run `start`. `down`: each node starts at some
    * point, and messages sent to it earlier are lost. `together`: all nodes run `start` first, one after another in the
@@ -86,6 +97,11 @@ export interface ModelOptions<V extends Vocabulary> {
   readonly recoveries?: number;
   /** The maximum number of lost messages. Default: 0. */
   readonly losses?: number;
+  /**
+   * The maximum number of pauses. While a node is paused, it takes no steps, but its timers keep running. Requires
+   * `time.pauseMs`. Default: 0.
+   */
+  readonly pauses?: number;
   /**
    * Whether a node can crash within a step, just before any of its sends. Effects before that point take place; later
    * ones do not. By default, crashes happen only between steps.
@@ -154,6 +170,7 @@ export const modelLimits = {
   recoveries: natural,
   losses: natural,
   duplications: natural,
+  pauses: natural,
   faults,
   journal: oneOf(...choices.journal),
   withinStep: flag,
@@ -168,6 +185,7 @@ export const modelRules: Rules<ModelOptions<Vocabulary>> = {
   nodes: needed(nodes),
   network: needed(oneOf(...choices.network)),
   timers: needed(oneOf(...choices.timers)),
+  time: fields,
   begin: needed(oneOf(...choices.begin)),
   asks: callback,
   commands: callback,
@@ -179,6 +197,48 @@ export const modelRules: Rules<ModelOptions<Vocabulary>> = {
   counters: names,
   rounds: names,
 };
+
+const milliseconds: Rule = {
+  wanted: "a finite number of 0 or more",
+  accepts: (value) => Number.isFinite(value) && (value as number) >= 0,
+};
+const isDrift = (value: unknown): boolean => milliseconds.accepts(value) && (value as number) < 1;
+
+/** The rules for `ModelOptions.time`. */
+const timeRules: Rules<TimeBounds> = {
+  unitMs: needed({
+    wanted: "a finite number above 0",
+    accepts: (value) => Number.isFinite(value) && (value as number) > 0,
+  }),
+  delayMs: needed({
+    wanted: "a minimum and a maximum delay, both finite and 0 or more",
+    accepts: (value) =>
+      Array.isArray(value) && value.length === 2 && value.every(milliseconds.accepts) && value[0] <= value[1],
+  }),
+  drift: {
+    wanted: "a number from 0 to below 1, or such a number per node",
+    accepts: (value) => isDrift(value) || (isObject(value) && Object.values(value).every(isDrift)),
+  },
+  pauseMs: milliseconds,
+};
+
+/**
+ * Checks the options of a model that depend on each other.
+ * @throws UsageError if `timers: "timed"` and `time` are not used together, or with options that ignore time
+ */
+export function requireTime<V extends Vocabulary>(call: string, options: ModelOptions<V>): void {
+  const { timers, time, pauses = 0, delays } = options;
+  const refusal = (what: string, wanted: string, got: unknown): UsageError =>
+    new UsageError("bad-option", unexpected(`${what} of ${call}()`, wanted, got));
+  if (timers !== "timed") {
+    if (time !== undefined) throw refusal("time", 'absent unless timers is "timed"', time);
+    if (pauses > 0) throw refusal("pauses", '0 unless timers is "timed"', pauses);
+    return;
+  }
+  if (time === undefined) throw refusal("time", 'the bounds on time, because timers is "timed"', time);
+  requireOptions(call, time, timeRules, "time");
+  if (delays !== undefined) throw refusal("delays", 'absent if timers is "timed"', delays);
+}
 
 /** Options for random runs. Exploration and shrinking ignore them, so one set of options works for all three. */
 export const walkRules = {
@@ -199,7 +259,7 @@ export const walkRules = {
  * limit.
  */
 /** All kinds of faults that have a budget. */
-export const faultKinds = ["crashes", "recoveries", "losses", "duplications"] as const;
+export const faultKinds = ["crashes", "recoveries", "losses", "duplications", "pauses"] as const;
 export type FaultKind = (typeof faultKinds)[number];
 /** A kind of event that a budget limits. */
 export type Counted = FaultKind | "timeouts";
@@ -236,6 +296,7 @@ export class Budgets {
       recoveries: drawnOn("recoveries"),
       losses: drawnOn("losses"),
       duplications: drawnOn("duplications"),
+      pauses: drawnOn("pauses"),
       timeouts: limits.maxTimeouts === undefined ? [] : [open(limits.maxTimeouts)],
     };
     this.full = full;

@@ -1,24 +1,16 @@
 /** The model of a system: the transitions of all its nodes and its network. */
-import type { CommandOf, MessageOf, NodeId, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
+import type { NodeId, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
 import { Histories } from "../trace/histories.ts";
 import { endings } from "./failed-move.ts";
-import { type CommandSource, LocalSteps, type Outcome, type OwnStep } from "./local-steps.ts";
+import { LocalSteps, type Outcome, type OwnStep } from "./local-steps.ts";
 import { Budgets, type Counted, faultKinds, type ModelOptions } from "./model-options.ts";
+import { type Move, ownMove } from "./move.ts";
 import { type Network, network } from "./network.ts";
 import { Representatives } from "./representative.ts";
+import { type TimeBounds, type TimedNetwork, timedNetwork } from "./timed-network.ts";
 
 export type { CrashNotificationTime, ModelOptions, TimerMode } from "./model-options.ts";
-
-/**
- * One transition, with all the data needed for a trace. `duplicate`: the message is received but stays in flight.
- * `crashesWithinStep`: the node crashes during the step, so some of its effects do not take place.
- */
-export type Move<V extends Vocabulary> = { readonly node: NodeId; readonly crashesWithinStep?: true } & (
-  | { readonly kind: "receive" | "duplicate" | "lose"; readonly from: NodeId; readonly message: MessageOf<V> }
-  | { readonly kind: "command"; readonly command: CommandOf<V>; readonly by: CommandSource }
-  | { readonly kind: "timeout"; readonly timer: TimerOf<V> }
-  | { readonly kind: "start" | "crash" }
-);
+export type { Move } from "./move.ts";
 
 /** Called with a move and its outcome. During the call, the successor is in `model.next`. Return true to stop. */
 export type Visitor<V extends Vocabulary> = (move: () => Move<V>, outcome: Outcome<V> | null) => boolean;
@@ -37,6 +29,13 @@ export class Model<V extends Vocabulary> {
   readonly histories: Histories<V>;
   readonly steps: LocalSteps<V>;
   readonly network: Network;
+  /** The network, if time is modeled. Otherwise null. */
+  readonly #time: TimedNetwork | null;
+  /**
+   * The units that pass before the moves that are being visited. Crashes and losses are visited only before time
+   * passes: a later one could as well have happened earlier, because it only removes events.
+   */
+  #units = 0;
   /** Whether a bound in the options has cut off a run. */
   isCut = false;
   /** Whether moves whose handlers throw are omitted. If not, `FailedMove` is thrown. */
@@ -96,7 +95,8 @@ export class Model<V extends Vocabulary> {
     this.#delaysAt = options.delays === undefined ? null : roundEnd;
     this.width = this.#delaysAt === null ? roundEnd : roundEnd + 2;
     this.next = new Int32Array(this.width);
-    this.network = network(options.network);
+    this.#time = options.timers === "timed" ? timedNetwork(options.network, options.time as TimeBounds) : null;
+    this.network = this.#time ?? network(options.network);
     this.#tells = options.crashNotification !== undefined && this.#budgets.has("crashes");
     const keepsJournal = this.#budgets.has("recoveries") && options.journal !== "lost";
     this.#crashesWithinSteps = options.withinStep === true && this.#budgets.has("crashes");
@@ -139,7 +139,7 @@ export class Model<V extends Vocabulary> {
 
   /** Whether all nodes have begun, no message is in flight and no crash notification is due. */
   isQuiet(tuple: Int32Array): boolean {
-    for (let i = this.#count; i < 2 * this.#count; i++) if (tuple[i] !== 0) return false;
+    for (let i = this.#count; i < 2 * this.#count; i++) if (!this.#isEmpty(tuple[i] as number)) return false;
     return !this.#isBeginning(tuple) && !this.#hasNotifications(tuple) && this.#turn(tuple) === null;
   }
 
@@ -151,7 +151,7 @@ export class Model<V extends Vocabulary> {
   isLocal(tuple: Int32Array): boolean {
     const isPlain = this.#maxInFlight === Number.POSITIVE_INFINITY && this.#representatives === null;
     const isOrdered = this.#roundAt !== null || this.#delaysAt !== null;
-    return isPlain && !isOrdered && this.#budgets.areSpent(tuple) && !this.#isBeginning(tuple);
+    return isPlain && !isOrdered && this.#time === null && this.#budgets.areSpent(tuple) && !this.#isBeginning(tuple);
   }
 
   /** Whether faults can happen in any run. */
@@ -161,7 +161,12 @@ export class Model<V extends Vocabulary> {
 
   /** Whether nothing is in flight to a node: no messages and no crash notifications. */
   isUndisturbed(local: number, content: number): boolean {
-    return content === 0 && (!this.#tells || this.steps.locals.valueOf(local).notifications.length === 0);
+    return this.#isEmpty(content) && (!this.#tells || this.steps.locals.valueOf(local).notifications.length === 0);
+  }
+
+  /** Whether no message is in flight. A timed content also holds timers. */
+  #isEmpty(content: number): boolean {
+    return content === 0 || (this.#time !== null && this.network.size(content) === 0);
   }
 
   /** Returns the content in flight to a node in a given local state after another envelope has been sent to it. */
@@ -183,9 +188,42 @@ export class Model<V extends Vocabulary> {
     }
     const turn = this.#turn(tuple);
     if (turn !== null) return this.#endRound(tuple, turn, visit);
+    if (this.#time !== null) return this.#expandInTime(tuple, this.#time, visit);
     const timersMay = this.timersMay(() => this.isQuiet(tuple));
     for (let i = 0; i < this.#count; i++) if (this.#expandNode(tuple, i, timersMay, visit)) return true;
     return false;
+  }
+
+  /** Visits all moves at all times until the first message or timer that is due must take effect. */
+  #expandInTime(tuple: Int32Array, time: TimedNetwork, visit: Visitor<V>): boolean {
+    const deadline = this.#deadline(tuple);
+    const units = Number.isFinite(deadline) ? deadline : 0; // If nothing is due, time makes no difference.
+    const now = tuple.slice();
+    try {
+      for (this.#units = 0; this.#units <= units; this.#units++) {
+        for (let i = this.#count; i < 2 * this.#count; i++) now[i] = time.later(tuple[i] as number, this.#units);
+        for (let i = 0; i < this.#count; i++) if (this.#expandNode(now, i, true, visit)) return true;
+      }
+      return false;
+    } finally {
+      this.#units = 0;
+    }
+  }
+
+  /** Returns the units that can pass before something must happen. Infinity if nothing is due. */
+  #deadline(tuple: Int32Array): number {
+    let units = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < this.#count && this.#time !== null; i++) {
+      const local = tuple[i] as number;
+      if (this.isAlive(local))
+        units = Math.min(units, this.#time.deadline(tuple[this.#count + i] as number, this.#accepts(local)));
+    }
+    return units;
+  }
+
+  /** Whether time is modeled and something will happen when enough of it has passed. */
+  isAwaitingTime(tuple: Int32Array): boolean {
+    return Number.isFinite(this.#deadline(tuple));
   }
 
   /** Like `expand`, but only for the steps of node `i`. All nodes must have begun. */
@@ -197,7 +235,7 @@ export class Model<V extends Vocabulary> {
   /** Whether an armed timer can fire in a state. `isQuiet` returns whether no message is in flight. */
   timersMay(isQuiet: () => boolean): boolean {
     const { timers } = this.options;
-    return timers === "free" || (timers !== "never" && isQuiet());
+    return timers === "free" || timers === "timed" || (timers !== "never" && isQuiet());
   }
 
   /** Returns the next node whose timers fire at the end of the current round. Null if no round is ending. */
@@ -226,10 +264,34 @@ export class Model<V extends Vocabulary> {
   }
 
   #expandNode(tuple: Int32Array, i: number, timersMay: boolean, visit: Visitor<V>): boolean {
+    if (this.#time?.isPaused(tuple[this.#count + i] as number) === true) return this.#expandPaused(tuple, i, visit);
+    if (this.#time !== null && this.isAlive(tuple[i] as number) && this.#pause(tuple, i, "pause", visit)) return true;
     const ended = this.isAlive(tuple[i] as number)
       ? this.#ownSteps(tuple, i, timersMay, visit) || this.#deliveries(tuple, i, visit) || this.#crash(tuple, i, visit)
       : this.#start(tuple, i, visit);
     return ended || this.#losses(tuple, i, visit);
+  }
+
+  /** Visits the moves of a paused node, which takes no steps. */
+  #expandPaused(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
+    return this.#pause(tuple, i, "resume", visit) || this.#crash(tuple, i, visit) || this.#losses(tuple, i, visit);
+  }
+
+  #pause(tuple: Int32Array, i: number, kind: "pause" | "resume", visit: Visitor<V>): boolean {
+    const move = (): Move<V> => this.#inTime({ kind, node: this.#node(i) });
+    if (kind === "pause" && !this.#budgets.mayHappen(tuple, "pauses")) return false;
+    if (!this.#isWanted(move)) return false;
+    const at = this.#count + i;
+    const { paused, resumed } = this.#time as TimedNetwork;
+    this.next.set(tuple);
+    this.next[at] = kind === "pause" ? paused(tuple[at] as number) : resumed(tuple[at] as number);
+    if (kind === "pause") this.#budgets.spend(this.next, "pauses");
+    return this.#show(move, null, visit);
+  }
+
+  /** Adds the time that passes before the move. */
+  #inTime(move: Move<V>): Move<V> {
+    return this.#units === 0 ? move : { ...move, afterMs: this.#units * (this.#time as TimedNetwork).unitMs };
   }
 
   /** Like `expand`, but does not use representatives, and includes successors that bounds cut off. */
@@ -290,14 +352,19 @@ export class Model<V extends Vocabulary> {
     const content = tuple[this.#count + i] as number;
     for (const step of this.steps.own(tuple[i] as number)) {
       if (!isWanted(step)) continue;
-      if (step.stimulus.kind === "timeout" && !(timersMay && this.#isFirst(tuple, i) && this.#mayTimeOut(tuple)))
-        continue;
+      if (step.stimulus.kind === "timeout" && !this.#mayFire(tuple, i, step.stimulus.timer, timersMay)) continue;
       if (step.crashed !== null && !this.#mayBeTold(step.crashed, content)) continue;
       const counted = step.stimulus.kind === "timeout" ? "timeouts" : null;
-      const move = (): Move<V> => ownMove(step, this.#node(i));
+      const move = (): Move<V> => this.#inTime(ownMove(step, this.#node(i)));
       if (this.#step(tuple, i, content, () => step.outcomes, move, visit, counted)) return true;
     }
     return false;
+  }
+
+  #mayFire(tuple: Int32Array, i: number, timer: TimerOf<V>, timersMay: boolean): boolean {
+    if (!timersMay || !this.#isFirst(tuple, i)) return false;
+    const isDue = this.#time === null || this.#time.canFire(tuple[this.#count + i] as number, timer);
+    return isDue && this.#mayTimeOut(tuple);
   }
 
   /** Whether, if timers fire in rounds, this is the next node at which the round ends. */
@@ -364,7 +431,7 @@ export class Model<V extends Vocabulary> {
     const local = tuple[i] as number;
     const isFirst = this.#statusOf(local) === "new";
     if (!isFirst && !this.#budgets.mayHappen(tuple, "recoveries")) return false;
-    const move = (): Move<V> => ({ kind: "start", node: this.#node(i) });
+    const move = (): Move<V> => this.#inTime({ kind: "start", node: this.#node(i) });
     const content = tuple[this.#count + i] as number;
     const outcomes = (): readonly Outcome<V>[] => this.steps.start(local);
     if (isFirst) return this.#step(tuple, i, content, outcomes, move, visit);
@@ -374,7 +441,7 @@ export class Model<V extends Vocabulary> {
   /** Explores a crash of node `i`, which also discards the messages in flight to it. */
   #crash(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
     const move = (): Move<V> => ({ kind: "crash", node: this.#node(i) });
-    if (!this.#budgets.mayHappen(tuple, "crashes") || !this.#isWanted(move)) return false;
+    if (this.#units > 0 || !this.#budgets.mayHappen(tuple, "crashes") || !this.#isWanted(move)) return false;
     this.next.set(tuple);
     this.#strike(i, this.steps.crashed(tuple[i] as number));
     return this.#show(move, null, visit);
@@ -401,8 +468,8 @@ export class Model<V extends Vocabulary> {
   }
 
   #losses(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
-    if (!this.#budgets.mayHappen(tuple, "losses")) return false;
-    return this.network.deliveries(tuple[this.#count + i] as number).some(({ envelope, rest }) => {
+    if (this.#units > 0 || !this.#budgets.mayHappen(tuple, "losses")) return false;
+    return this.network.heads(tuple[this.#count + i] as number).some(({ envelope, rest }) => {
       const move = (): Move<V> => this.#envelopeMove("lose", i, envelope);
       if (!this.#isWanted(move)) return false;
       this.next.set(tuple);
@@ -450,7 +517,7 @@ export class Model<V extends Vocabulary> {
     for (const outcome of outcomes) {
       for (let k = 0; k < this.width; k++) next[k] = tuple[k] as number;
       next[i] = outcome.local;
-      next[this.#count + i] = content;
+      next[this.#count + i] = this.#afterStep(i, content, outcome);
       for (const { to, envelope } of outcome.sends) {
         const at = this.#count + to;
         next[at] = this.contentAfter(next[to] as number, next[at] as number, envelope);
@@ -465,6 +532,16 @@ export class Model<V extends Vocabulary> {
       if (!this.#isCrowded(next) && this.#show(move, outcome, visit)) return true;
     }
     return false;
+  }
+
+  /** Returns the content of a node after a step, which may have armed and canceled timers. */
+  #afterStep(i: number, content: number, { local, armed, fired }: Outcome<V>): number {
+    if (this.#time === null) return content;
+    return this.#time.stepped(content, this.#node(i), {
+      fired,
+      timers: this.steps.locals.valueOf(local).timers,
+      armed,
+    });
   }
 
   #show(move: () => Move<V>, outcome: Outcome<V> | null, visit: Visitor<V>): boolean {
@@ -499,15 +576,10 @@ export class Model<V extends Vocabulary> {
 
   #envelopeMove(kind: "receive" | "duplicate" | "lose", i: number, envelope: number): Move<V> {
     const { from, message } = this.network.envelopeOf(envelope);
-    return { kind, node: this.#node(i), from, message: this.steps.messages.valueOf(message) };
+    return this.#inTime({ kind, node: this.#node(i), from, message: this.steps.messages.valueOf(message) });
   }
 
   #node(i: number): NodeId {
     return this.options.nodes[i] as NodeId;
   }
-}
-
-function ownMove<V extends Vocabulary>({ stimulus, by }: OwnStep<V>, node: NodeId): Move<V> {
-  if (stimulus.kind === "timeout") return { ...stimulus, node };
-  return { kind: "command", node, command: stimulus.command, by: by as CommandSource };
 }

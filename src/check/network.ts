@@ -30,7 +30,8 @@ interface Semantics {
   heads(content: Content, envelopeOf: (id: number) => Envelope): number[];
 }
 
-const semantics: Readonly<Record<NetworkKind, Semantics>> = {
+/** The delivery orders. */
+export const semantics: Readonly<Record<NetworkKind, Semantics>> = {
   inbox: {
     place: (content) => content.length,
     heads: (content) => (content.length > 0 ? [0] : []),
@@ -70,10 +71,14 @@ export interface Network {
   /** Returns the content with the envelope added. */
   add(content: number, envelope: number): number;
   deliveries(content: number): readonly Delivery[];
+  /** Returns the next message of each link or queue, even if it cannot arrive yet. */
+  heads(content: number): readonly Delivery[];
   /** Returns the number of envelopes in a content. */
   size(content: number): number;
   /** Returns the envelopes in a content, for display. */
   envelopes(content: number): readonly Envelope[];
+  /** Returns the content with every envelope replaced. */
+  rewritten(content: number, rewrite: (envelope: number) => number): number;
 }
 
 export function network(kind: NetworkKind): Network {
@@ -84,30 +89,37 @@ export function network(kind: NetworkKind): Network {
   const options: (readonly Delivery[])[] = [];
   contents.idOf([]);
 
+  function add(content: number, envelope: number): number {
+    const known = sums.get(content, envelope);
+    if (known >= 0) return known;
+    const grown = [...contents.valueOf(content)];
+    grown.splice(place(grown, envelope, envelopes.valueOf), 0, envelope);
+    const id = contents.idOf(grown);
+    sums.add(content, envelope, id);
+    return id;
+  }
+
+  function deliveries(content: number): readonly Delivery[] {
+    const known = options[content];
+    if (known !== undefined) return known;
+    const items = contents.valueOf(content);
+    const found = heads(items, envelopes.valueOf).map((i) => ({
+      envelope: items[i] as number,
+      rest: contents.idOf([...items.slice(0, i), ...items.slice(i + 1)]),
+    }));
+    options[content] = found;
+    return found;
+  }
+
   return {
     envelopeOf: (id) => envelopes.valueOf(id),
     envelopeId: (from, message) => envelopes.idOf({ from, message }),
-    add(content, envelope) {
-      const known = sums.get(content, envelope);
-      if (known >= 0) return known;
-      const grown = [...contents.valueOf(content)];
-      grown.splice(place(grown, envelope, envelopes.valueOf), 0, envelope);
-      const id = contents.idOf(grown);
-      sums.add(content, envelope, id);
-      return id;
-    },
-    deliveries(content) {
-      const known = options[content];
-      if (known !== undefined) return known;
-      const items = contents.valueOf(content);
-      const found = heads(items, envelopes.valueOf).map((i) => ({
-        envelope: items[i] as number,
-        rest: contents.idOf([...items.slice(0, i), ...items.slice(i + 1)]),
-      }));
-      options[content] = found;
-      return found;
-    },
+    add,
+    deliveries,
+    heads: deliveries,
     size: (content) => contents.valueOf(content).length,
     envelopes: (content) => contents.valueOf(content).map(envelopes.valueOf),
+    rewritten: (content, rewrite) =>
+      contents.valueOf(content).reduce((after, envelope) => add(after, rewrite(envelope)), 0),
   };
 }

@@ -146,10 +146,10 @@ class Rewritten<V extends Vocabulary> {
 
   #rewriteContent(id: number): number {
     const { network, steps } = this.#within;
-    return network.envelopes(id).reduce((content, { from, message }) => {
-      const rewritten = steps.messages.idOf(this.#rewrite(steps.messages.valueOf(message)));
-      return network.add(content, network.envelopeId(from, rewritten));
-    }, 0);
+    return network.rewritten(id, (envelope) => {
+      const { from, message } = network.envelopeOf(envelope);
+      return network.envelopeId(from, steps.messages.idOf(this.#rewrite(steps.messages.valueOf(message))));
+    });
   }
 }
 

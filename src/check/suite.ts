@@ -14,6 +14,7 @@ import type { ExploreOptions } from "./explore.ts";
 import type { CrashNotificationTime, TimerMode } from "./model.ts";
 import { choices, type FaultKind, modelLimits, name, orNull } from "./model-options.ts";
 import type { NetworkKind } from "./network.ts";
+import type { TimeBounds } from "./timed-network.ts";
 
 /** The specification of a system, as plain data. */
 export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>> {
@@ -38,6 +39,8 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
   readonly network?: NetworkKind;
   /** When timers fire. Default: `free`. */
   readonly timers?: TimerMode;
+  /** The bounds on time, if timers are timed. See `ModelOptions.time`. */
+  readonly time?: TimeBounds;
   /**
    * How nodes begin. Default: `together` for protocols that must be started. For others, `down` if starting has an
    * effect and `timers` is not `quiet`, and otherwise `idle`.
@@ -76,6 +79,7 @@ const rules: Rules<SystemSpec> = {
   times: natural,
   network: oneOf(...choices.network),
   timers: oneOf(...choices.timers),
+  time: fields,
   begin: oneOf(...choices.begin),
   crashNotifications: oneOf(...choices.crashNotifications),
   byzantine: fields,
@@ -164,6 +168,8 @@ const limits = [
   "recoveries",
   "losses",
   "duplications",
+  "pauses",
+  "time",
   "faults",
   "journal",
   "withinStep",

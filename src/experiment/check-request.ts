@@ -71,6 +71,7 @@ export function requestFrom(words: Experiment, cores = 1): CheckRequest {
     ...(times === undefined ? {} : { times }),
     property: words.property ?? null,
     ...given(words, passedOn),
+    ...timeOf(words),
     ...(words.failureDetector === undefined ? {} : { crashNotifications: words.failureDetector }),
   };
   const spec = {
@@ -112,6 +113,31 @@ function defaultBounds(
   };
 }
 
+/** Returns the bounds on time. @throws UsageError if the options for time and `--timers` do not match */
+function timeOf(words: Experiment): Pick<SystemSpec, "time"> {
+  const { timers, delay, unit, drift, pauses = 0, pause } = words;
+  const needs = (wanted: string, because: string): UsageError =>
+    new UsageError("bad-argument", `expected ${wanted} with ${because}`);
+  if (timers !== "timed") {
+    const strayed = (["delay", "unit", "drift", "pauses", "pause"] as const).find((word) => words[word] !== undefined);
+    if (strayed !== undefined) throw needs("--timers timed", `--${strayed}`);
+    return {};
+  }
+  const delayMs = typeof delay === "number" ? ([delay, delay] as const) : delay;
+  if (!isRange(delayMs)) throw needs("--delay with a longest delay above 0, such as 10 or 1..10,", "--timers timed");
+  if (pauses > 0 && pause === undefined) throw needs("--pause, such as --pause 100,", "--pauses");
+  return {
+    time: {
+      unitMs: unit ?? delayMs[1],
+      delayMs,
+      ...(drift === undefined ? {} : { drift }),
+      ...(pause === undefined ? {} : { pauseMs: pause }),
+    },
+  };
+}
+
+const isRange = (delay: unknown): delay is readonly [number, number] => Array.isArray(delay) && delay[1] > 0;
+
 function workersFor(strategy: StrategyName, runs: number, cores: number): number {
   return isRandom(strategy) ? Math.min(cores, MAX_DEFAULT_WORKERS, runs) : 1;
 }
@@ -146,6 +172,7 @@ const passedOn = [
   "recoveries",
   "losses",
   "duplications",
+  "pauses",
   "journal",
   "withinStep",
   "maxStates",
@@ -185,7 +212,8 @@ function requireStrategyWords(words: Experiment): void {
     );
   if (words.withinStep === true && (words.crashes ?? 0) === 0)
     throw new UsageError("bad-argument", "expected --crashes with --within-step, such as --crashes 1");
-  const hasFaults = [words.crashes, words.recoveries, words.losses, words.duplications].some((most) => (most ?? 0) > 0);
+  const { crashes, recoveries, losses, duplications, pauses } = words;
+  const hasFaults = [crashes, recoveries, losses, duplications, pauses].some((most) => (most ?? 0) > 0);
   if (fewestFaults === true && !hasFaults)
     throw new UsageError("bad-argument", "expected faults with --fewest-faults, such as --crashes 2 --losses 2");
   if (fewestFaults === true && strategy !== "bfs")

@@ -98,7 +98,7 @@ export function roleIn<V extends Vocabulary>(protocol: Pick<Protocol<V>, "view">
 }
 
 const deedOf = <V extends Vocabulary>({ move }: Taken<V>): string =>
-  `${wholeDeedOf(move)}${move.crashesWithinStep === true ? ", and crashes within this step" : ""}`;
+  `${move.afterMs === undefined ? "" : `after ${move.afterMs} ms, `}${wholeDeedOf(move)}${move.crashesWithinStep === true ? ", and crashes within this step" : ""}`;
 
 function wholeDeedOf<V extends Vocabulary>(move: Taken<V>["move"]): string {
   switch (move.kind) {
@@ -116,6 +116,10 @@ function wholeDeedOf<V extends Vocabulary>(move: Taken<V>["move"]): string {
       return `node ${move.node} starts`;
     case "crash":
       return `node ${move.node} crashes`;
+    case "pause":
+      return `node ${move.node} is paused`;
+    case "resume":
+      return `node ${move.node} resumes`;
   }
 }
 

@@ -131,7 +131,10 @@ export const UNTIL = "end the run at this virtual time (default: when idle, at m
 const simulationOptions = {
   crash: written("<list>", nodeList, "nodes that are down at the start"),
   started: on("start all nodes at time 0, instead of beginning with idle nodes"),
-  delay: written("<ms>", delay, "message delay: 10, 1..10, normal:10,2 or lognormal:10,0.5 (default: 10)"),
+  delay: written("<ms>", delay, {
+    simulate: "message delay: 10, 1..10, normal:10,2 or lognormal:10,0.5 (default: 10)",
+    explore: "with --timers timed: message delay, such as 10 or 1..10",
+  }),
   loss: written("<rate>", rate, "fraction of lost messages, 0 to 1"),
   duplicate: written("<rate>", rate, "fraction of duplicated messages, 0 to 1"),
   reorder: on("let messages on the same link overtake each other"),
@@ -145,8 +148,10 @@ const faultOptions = {
   timers: choice(
     "<when>",
     choices.timers,
-    "free: at any time; quiet: only when no message is in transit; rounds: as quiet, but on all nodes at once; never (default: free)",
+    "free: at any time; quiet: only when no message is in transit; rounds: as quiet, but on all nodes at once; timed: when due, see --delay; never (default: free)",
   ),
+  unit: written("<ms>", milliseconds, "with --timers timed: unit of the clock (default: the longest delay)"),
+  drift: written("<rate>", rate, "with --timers timed: maximum drift of clocks, 0 to 1 (default: 0)"),
   begin: choice(
     "<how>",
     choices.begin,
@@ -162,6 +167,8 @@ const faultOptions = {
   recoveries: count("maximum number of restarts after a crash (default: 0)"),
   losses: count("maximum number of lost messages (default: 0)"),
   duplications: count("maximum number of duplicated messages (default: 0)"),
+  pauses: count("with --timers timed: maximum number of pauses (default: 0)"),
+  pause: written("<ms>", milliseconds, "with --pauses: how long a pause lasts at most"),
   journal: choice("<fate>", choices.journal, "whether a journal is kept or lost in a crash (default: kept)"),
   fewestFaults: on("try without faults, then with one fault, two faults and so on, until a property is violated"),
   failureDetector: {
@@ -210,7 +217,13 @@ export const searchOptions = {
 /** The options that apply to a simulated run and the options that apply to an exploration. */
 export const optionsFor = {
   simulate: { ...systemOptions, ...workloadOptions, ...simulationOptions, seed: searchOptions.seed },
-  explore: { ...systemOptions, ...workloadOptions, ...faultOptions, ...searchOptions },
+  explore: {
+    ...systemOptions,
+    ...workloadOptions,
+    ...faultOptions,
+    delay: simulationOptions.delay,
+    ...searchOptions,
+  },
 };
 
 /** All options of an experiment, by name. */

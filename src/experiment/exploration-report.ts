@@ -124,6 +124,7 @@ export function assumptionsOf(request: CheckRequest, { system }: CheckAnswer): s
     free: "timers may expire at any time",
     quiet: "timers expire only when no message is in transit",
     rounds: "rounds end at all nodes together, when no message is in transit",
+    timed: timeIn(spec),
     never: "timers do not expire",
   };
   const begin = {
@@ -138,6 +139,16 @@ export function assumptionsOf(request: CheckRequest, { system }: CheckAnswer): s
     faults(spec, system),
     ...cutOff(spec),
   ];
+}
+
+/** Describes the bounds on time. */
+function timeIn({ time }: CheckRequest["spec"]): string {
+  if (time === undefined) return "time passes";
+  const { unitMs, delayMs, drift = 0, pauseMs } = time;
+  const delay = delayMs[0] === delayMs[1] ? `${delayMs[0]}` : `${delayMs[0]} to ${delayMs[1]}`;
+  const clocks = typeof drift === "number" && drift > 0 ? `, clocks drift by up to ${drift}` : "";
+  const pauses = pauseMs === undefined ? "" : `, pauses take up to ${pauseMs} ms`;
+  return `messages take ${delay} ms${clocks}${pauses}; time passes in units of ${unitMs} ms`;
 }
 
 function cutOff({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]): string[] {
@@ -175,6 +186,7 @@ function faults(spec: CheckRequest["spec"], { crashNotifications }: CheckAnswer[
     counted(spec.recoveries ?? 0, { one: "recovery", more: "recoveries" }),
     counted(spec.losses ?? 0, { one: "lost message", more: "lost messages" }),
     counted(spec.duplications ?? 0, { one: "duplicated message", more: "duplicated messages" }),
+    counted(spec.pauses ?? 0, { one: "pause", more: "pauses" }),
   ].filter((words) => !words.startsWith("0 "));
   if (budgets.length === 0) return "no faults";
   const notified = (spec.crashes ?? 0) > 0 && crashNotifications !== null ? notifiedOfCrashes[crashNotifications] : "";

@@ -203,7 +203,7 @@ async function refused(...args: string[]): Promise<string> {
 test.each([
   ["check", "missing required argument 'protocol'"],
   ["check bully --call 7", "expected --call to be nodes from 0 to 2, got 7"],
-  ["check bully --timers fast", 'expected --timers to be free, quiet, rounds or never, got "fast"'],
+  ["check bully --timers fast", 'expected --timers to be free, quiet, rounds, timed or never, got "fast"'],
   ["check bully --seed 3", "expected --strategy random, pct or swarm with --seed, since bfs searches every run"],
   ["check bully --workers 2", "expected --strategy random, pct or swarm with --workers, since bfs runs on one thread"],
   [

@@ -61,7 +61,7 @@ export function readElsewhere(bounded: Protocol<Raft>): Protocol<Raft> {
   return {
     ...telling,
     properties: [...safety, readsAreNew],
-    init: (self, peers) => led(bounded.init(self, peers), self, peers),
+    init: (self, peers) => ledBy0(bounded.init(self, peers), self, peers),
     start(state, ctx) {
       ctx.emit({ type: "led", leader: 0, term: 1 });
       telling.start?.(state, ctx);
@@ -78,7 +78,7 @@ export function readElsewhere(bounded: Protocol<Raft>): Protocol<Raft> {
 }
 
 /** Node 0 leads term 1. All nodes have its first entry and know that it is committed. */
-const led = (initial: State, self: NodeId, peers: readonly NodeId[]): State => ({
+export const ledBy0 = (initial: State, self: NodeId, peers: readonly NodeId[]): State => ({
   ...initial,
   term: 1,
   votedFor: 0,
@@ -123,7 +123,7 @@ export function overAConflict(bounded: Protocol<Raft>): Protocol<Raft> {
   return {
     ...bounded,
     init(self, peers) {
-      const before = led(bounded.init(self, peers), self, peers);
+      const before = ledBy0(bounded.init(self, peers), self, peers);
       if (self === 2) return { ...before, log: { ...before.log, entries: [noop(1), noop(1), noop(1)] } };
       const log = { ...before.log, entries: [noop(1), noop(2)] };
       if (before.role.is !== "leader") return { ...before, term: 2, log, commitIndex: 2 };
@@ -192,7 +192,7 @@ export function withinALease(whole: Protocol<Raft>, cut: readonly NodeId[] = [])
   return {
     ...rest,
     properties: [...safety, leaseIsUsed],
-    init: (self, peers) => led(whole.init(self, peers), self, peers),
+    init: (self, peers) => ledBy0(whole.init(self, peers), self, peers),
     start(_state, ctx) {
       ctx.emit({ type: "led", leader: 0, term: 1 });
       ctx.setTimer(ctx.self === 0 ? "heartbeat" : "election", 1);

@@ -17,6 +17,7 @@ import {
 import { FailedMove } from "../failed-move.ts";
 import type { Graph } from "../fairness.ts";
 import { Model } from "../model.ts";
+import { requireTime } from "../model-options.ts";
 import { retrace, retraceToFailure, type Taken, type Waypoint } from "../path.ts";
 import { Judge } from "../properties.ts";
 import { Column, StateStore } from "../state-store.ts";
@@ -35,6 +36,7 @@ const DEFAULT_MAX_STATES = 100_000_000;
  */
 export function exploreDepthFirst<V extends Vocabulary>(options: ExploreOptions<V>): Exploration<V> {
   requireOptions("exploreDepthFirst", options, exploreRules);
+  requireTime("exploreDepthFirst", options);
   const { mayGoOn = () => true } = options;
   const asked = options.properties ?? options.protocol.properties;
   requireSingleStates(options, asked);

@@ -87,7 +87,8 @@ export class Successors<V extends Vocabulary> {
   }
 
   #identityOf(move: Move<V>): number {
-    const who = mix(this.#wordOf(move.crashesWithinStep === true ? `${move.kind}, broken off` : move.kind), move.node);
+    const kind = mix(this.#wordOf(move.crashesWithinStep === true ? `${move.kind}, broken off` : move.kind), move.node);
+    const who = move.afterMs === undefined ? kind : mix(kind, move.afterMs);
     if ("message" in move) return mix(mix(who, move.from), this.#contentOf(move.message));
     if ("command" in move) return mix(who, this.#contentOf(move.command));
     return "timer" in move ? mix(who, this.#wordOf(move.timer)) : who;
@@ -122,7 +123,7 @@ const nothing = (): boolean => false;
  * Whether a move is a fault: a move that has a budget and is not needed for progress. A recovery counts as progress.
  */
 export const isFault = ({ kind, crashesWithinStep = false }: { kind: string; crashesWithinStep?: boolean }): boolean =>
-  crashesWithinStep || kind === "crash" || kind === "lose" || kind === "duplicate";
+  crashesWithinStep || kind === "crash" || kind === "lose" || kind === "duplicate" || kind === "pause";
 
 /** Returns 32 bits that depend on both numbers (the MurmurHash3 finalizer). */
 export function mix(a: number, b: number): number {

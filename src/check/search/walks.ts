@@ -11,7 +11,7 @@ import { type Exploration, type ExploreOptions, exploreRules, type Progress, typ
 import { FailedMove } from "../failed-move.ts";
 import type { Outcome } from "../local-steps.ts";
 import { Model, type ModelOptions, type Move } from "../model.ts";
-import { type choices, walkRules } from "../model-options.ts";
+import { type choices, requireTime, walkRules } from "../model-options.ts";
 import { type Taken, takenOf } from "../path.ts";
 import { Judge } from "../properties.ts";
 import { type Reach, reachTogether } from "../reach.ts";
@@ -81,6 +81,7 @@ const rules: Rules<WalkOptions<Vocabulary> & ExploreOptions<Vocabulary>> = {
  */
 export function walk<V extends Vocabulary>(options: WalkOptions<V>): WalkResult<V> {
   requireOptions("walk", options, rules);
+  requireTime("walk", options);
   const { runs = 10_000, firstRun = 0, mayGoOn = () => true } = options;
   const { numbers = range(firstRun, firstRun + runs) } = options;
   let walker = new Walker(options);
@@ -275,7 +276,8 @@ function pct<V extends Vocabulary>(plan: Plan<V>): Picker<V> {
   const horizon = Math.min(steps, Math.round(2 ** draws.between(3, 9)));
   const priorities = draws.bits();
   const changes = new Set(Array.from({ length: bugDepth - 1 }, () => draws.below(horizon)));
-  const faultCount = (options.crashes ?? 0) + (options.losses ?? 0) + (options.duplications ?? 0);
+  const faultCount =
+    (options.crashes ?? 0) + (options.losses ?? 0) + (options.duplications ?? 0) + (options.pauses ?? 0);
   const faults = new Set(Array.from({ length: Math.min(faultCount, horizon) }, () => draws.below(horizon)));
   /** The lowered chains, from highest to lowest. */
   const fallen: number[] = [];
@@ -336,7 +338,7 @@ function swarm<V extends Vocabulary>({ chance }: Plan<V>): Picker<V> {
   };
 }
 
-const KINDS = ["start", "command", "timeout", "crash", "lose", "duplicate"];
+const KINDS = ["start", "command", "timeout", "crash", "lose", "duplicate", "pause", "resume"];
 const PACES = [1 / 64, 1 / 4, 1, 1, 4];
 const FAULTS = [0, 0, 1 / 32, 1 / 4, 1];
 const TARGETS = [0, 1, 1];

@@ -90,16 +90,16 @@ export class Replayer<V extends Vocabulary> {
 }
 
 /**
- * Returns the move closest to the wanted one: one with equal content, or failing that, one that differs only in the
- * content of a message or command of the same type. −1 if there is none.
+ * Returns the move closest to the wanted one: one with equal content at the same time, or failing that, one that
+ * differs only in the time or in the content of a message or command of the same type. −1 if there is none.
  */
 function closest<V extends Vocabulary>(successors: Successors<V>, { move }: Wanted<V>): number {
   let found = -1;
-  const content = canonical(contentOf(move));
+  const content = canonical([contentOf(move), move.afterMs ?? 0]);
   for (let at = 0; at < successors.count; at++) {
     const other = successors.moves[at] as Move<V>;
     if (!isAlike(move, other)) continue;
-    if (canonical(contentOf(other)) === content) return at;
+    if (canonical([contentOf(other), other.afterMs ?? 0]) === content) return at;
     if (found < 0) found = at;
   }
   return found;

@@ -118,7 +118,7 @@ class Shrinker<V extends Vocabulary> {
     const nodes = this.#replayer.model.options.nodes;
     for (const node of nodes)
       this.#try((taken) => taken.move.node !== node && !("from" in taken.move && taken.move.from === node));
-    for (const kind of ["crash", "lose", "duplicate"]) this.#try(({ move }) => move.kind !== kind);
+    for (const kind of ["crash", "lose", "duplicate", "pause"]) this.#try(({ move }) => move.kind !== kind);
     this.#try(({ move }) => move.crashesWithinStep !== true);
     for (const node of nodes) {
       this.#try(({ move }) => move.node !== node || (move.kind !== "crash" && move.kind !== "start"));

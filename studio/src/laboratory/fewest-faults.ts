@@ -2,7 +2,7 @@
 import type { CheckShown } from "./engine/answers.ts";
 import type { Words } from "./engine/recipe.ts";
 
-const kinds = ["crashes", "recoveries", "losses", "duplications"] as const;
+const kinds = ["crashes", "recoveries", "losses", "duplications", "pauses"] as const;
 
 /** Returns the words for a search. The form may limit the kinds and number of faults. Default: crashes and losses. */
 export function askingFewest(words: Words): Words {
