@@ -2,7 +2,7 @@
  * Queues of keys under a prefix. Each key is bound to its owner's lease, and the oldest key wins. etcd's locks and
  * elections consist of such keys, created by client libraries or by a member.
  */
-import { NO_LEASE } from "../../protocols/service/keyspace/versions.ts";
+import { NO_LEASE } from "../../protocols/service/keyspace/store.ts";
 import type {
   Interval,
   KeyValue,

@@ -2,7 +2,8 @@
  * etcd's service Watch. Each watch reports every change from its start revision on, in order and exactly once, no
  * matter how slowly its client reads.
  */
-import { ALL_FROM, covers } from "../../protocols/service/keyspace/versions.ts";
+import { isOwn } from "../../protocols/service/keyspace/layout.ts";
+import { ALL_FROM, covers } from "../../protocols/service/keyspace/store.ts";
 import type { Interval, KeyEvent, KeyspaceChange } from "../../protocols/service/keyspace/vocabulary.ts";
 import { count, type EtcdCounts } from "../../runtime/metrics.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
@@ -157,6 +158,7 @@ export class Watches {
     own: ReadonlyMap<number, Watch>,
   ): readonly [label: string, reason: string] | null {
     const from = key === "" ? FIRST_KEY : key;
+    if (isOwn(from)) return ["permission-denied", "etcdserver: permission denied"];
     if (range_end !== "" && range_end !== ALL_FROM && range_end <= from)
       return ["empty-watch-range", "mvcc: watcher range is empty"];
     if (watch_id !== 0 && own.has(watch_id))

@@ -7,7 +7,7 @@ import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Random, random } from "../../../src/core/random.ts";
 import type { Operation, Result, Step } from "../../../src/protocols/service/coordination-service/operations.ts";
 import { sessionOf } from "../../../src/protocols/service/coordination-service/sessions.ts";
-import { entriesOf, keysOf, type Table, valuesOf } from "../../../src/protocols/service/coordination-service/table.ts";
+import { entriesOf, keysOf, type Table, valuesOf } from "../../../src/protocols/service/keyspace/table.ts";
 import { type OneReplica, oneReplica, type StateMachine } from "./one-replica.ts";
 
 const MEMBERS = [0, 1, 2];

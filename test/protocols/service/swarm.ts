@@ -21,7 +21,7 @@ import type {
   Query,
   Result,
 } from "../../../src/protocols/service/coordination-service/operations.ts";
-import { valuesOf } from "../../../src/protocols/service/coordination-service/table.ts";
+import { valuesOf } from "../../../src/protocols/service/keyspace/table.ts";
 import { type Simulation, simulation } from "../../../src/sim/simulation.ts";
 
 const KEYS = ["a", "b", "c"];

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
+import { keysOf, valuesOf } from "../keyspace/table.ts";
 import { FIRST_CLIENT, type GroupOperation, STATE_MACHINE_VERSION } from "./operations.ts";
 import { isBusy } from "./sessions.ts";
 import { dataProblem } from "./state-shape.ts";
-import { keysOf, valuesOf } from "./table.ts";
 
 const enter = (wait = 1, name = "g"): GroupOperation => ({ type: "enterGroup", name, wait, setting: "" });
 const leave = (name = "g"): GroupOperation => ({ type: "leaveGroup", name });

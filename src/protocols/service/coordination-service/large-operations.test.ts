@@ -2,6 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type OneReplica, oneReplica } from "../../../../test/protocols/service/one-replica.ts";
 import { stage } from "../../../../test/protocols/service/stage.ts";
+import { emptyTable, keysOf, valuesOf } from "../keyspace/table.ts";
+import { utf8BytesOf } from "../keyspace/text-size.ts";
 import {
   ENDPOINTS,
   FIRST_CLIENT,
@@ -15,9 +17,7 @@ import {
   type SessionOperation,
 } from "./operations.ts";
 import { sessionOf } from "./sessions.ts";
-import { utf8BytesOf } from "./state.ts";
 import { dataProblem } from "./state-shape.ts";
-import { emptyTable, keysOf, valuesOf } from "./table.ts";
 
 const put = (key: string, value: string): Operation => ({ type: "put", map: "m", key, value, isLeased: false });
 

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
 import { KEYSPACE, keyspaceMachine } from "../keyspace/built-in.ts";
 import { putOf } from "../keyspace/keyspace-requests.fixture.ts";
+import { keysOf, valuesOf } from "../keyspace/table.ts";
 import type { Keyspace } from "../keyspace/versions.ts";
 import type { KeyspaceCommand, KeyspaceResponse } from "../keyspace/vocabulary.ts";
 import { concernsOwnNames } from "./large-operations.ts";
@@ -9,7 +10,6 @@ import type { BuiltInMachine } from "./machines.ts";
 import { ENDPOINTS, ETCD_ENDPOINTS, type Operation } from "./operations.ts";
 import { restored } from "./restored.ts";
 import { dataProblem } from "./state-shape.ts";
-import { keysOf, valuesOf } from "./table.ts";
 
 /** A state machine that keeps texts within its size limit. */
 const texts: BuiltInMachine = {

@@ -3,13 +3,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
 import type { Raft } from "../../consensus/raft/vocabulary.ts";
+import { emptyTable, entriesOf as entries, keysOf, type Table, valuesOf } from "../keyspace/table.ts";
 import { foundingRecords } from "./founding.ts";
 import { ENDPOINTS, FIRST_CLIENT, type Operation, type Proposal, STATE_MACHINE_VERSION } from "./operations.ts";
 import { restored, revisionBeyond } from "./restored.ts";
 import { salvaged } from "./salvage.ts";
 import { type Data, emptyData } from "./state.ts";
 import { dataProblem } from "./state-shape.ts";
-import { emptyTable, entriesOf as entries, keysOf, type Table, valuesOf } from "./table.ts";
 
 const MEMBERS = [1, 2, 3];
 const text = fc.constantFrom("a", "b", "é\u{1f98a}");

@@ -10,9 +10,9 @@ import type { Context } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
 import { KEYSPACE, keyspaceMachine } from "../keyspace/built-in.ts";
 import { putOf } from "../keyspace/keyspace-requests.fixture.ts";
+import { entriesOf, type Table } from "../keyspace/table.ts";
 import { type Operation, type SessionOperation, STATE_MACHINE_VERSION } from "./operations.ts";
 import { type Replica, replica } from "./replica.ts";
-import { entriesOf, type Table } from "./table.ts";
 
 const machines = {
   [KEYSPACE]: keyspaceMachine,

@@ -4,40 +4,31 @@
  * it was when writing began. `asItStands` copies the tables and lists, but shares the values in them that later
  * operations only ever replace. It also copies the values that operations change in place.
  *
- *     {"digest":2166136261,"data":{"version":1,"revision":1207,…}}                 the first line: everything but lists and tables
- *     {"map":"settings","keys":["a","b"],"values":[…]}                             keys of a map
- *     {"table":"locks","keys":["x"],"values":[…]}                                  names in another table
- *     {"list":"sessions","values":[…]}                                             sessions, or recent changes
+ *     {"digest":2166136261,"data":{"version":1,"keyspace":{"revision":1207,…},…}}  the first line: everything but lists and tables
+ *     {"table":"keys","keys":["map/settings/a"],"values":[…]}                      names in a table
+ *     {"list":"sessions","values":[…]}                                             sessions, or the history of keys
  */
 import { Chunk } from "../../../core/chunk.ts";
 import { InvariantViolation } from "../../../core/errors.ts";
-import { type BuiltInMachine, builtInOf, type MachineDefinitions } from "./machines.ts";
+import { append, copyOfTable, entriesOf, keysOf, type Table, tableOf, valuesOf } from "../keyspace/table.ts";
 import { copyOf } from "./member-list.ts";
-import { type Data, emptyData, type MachineState } from "./state.ts";
-import {
-  append,
-  copyOfTable,
-  emptyTable,
-  enter,
-  entriesOf,
-  keysOf,
-  lookUp,
-  type Table,
-  tableOf,
-  valuesOf,
-} from "./table.ts";
+import { type Data, emptyData } from "./state.ts";
 
 /** The approximate length of a line. */
 const LINE_CHARS = 16_384;
 
-const tables = ["counters", "locks", "barriers", "queues", "machines", "groups", "forgottenOf"] as const;
-type TableName = (typeof tables)[number];
+/** Returns the tables of the data, and its long lists. */
+function partsOf({ keyspace, sessions, locks, barriers, queues, machines, groups }: Data) {
+  const { keys, leases, history } = keyspace;
+  return { tables: { keys, leases, locks, barriers, queues, machines, groups }, lists: { sessions, history } };
+}
+
+type Parts = ReturnType<typeof partsOf>;
 
 type Line =
   | { digest: number; data: object }
-  | { map: string; keys: string[]; values: unknown[] }
-  | { table: TableName; keys: string[]; values: unknown[] }
-  | { list: "sessions" | "changes"; values: unknown[] };
+  | { table: keyof Parts["tables"]; keys: string[]; values: unknown[] }
+  | { list: keyof Parts["lists"]; values: unknown[] };
 
 /** A snapshot that is being written. */
 export interface Writing {
@@ -60,27 +51,25 @@ interface Section {
 
 /** Begins to write a snapshot. @param data must not be changed until the snapshot has been written */
 export function beginWriting(index: number, data: Data, digest: number): Writing {
-  const { maps, sessions, kept, counters, locks, barriers, queues, machines: states, groups, ...others } = data;
-  const { changes, forgottenOf, ...keptOthers } = kept;
+  const { tables, lists } = partsOf(data);
   const sections: Section[] = [
-    ...[...entriesOf(maps)].map(([map, table]) => section(`"map":${JSON.stringify(map)}`, table)),
-    ...Object.entries({ counters, locks, barriers, queues, machines: states, groups, forgottenOf }).map(
-      ([name, table]) => section(`"table":"${name}"`, table as Table<unknown>),
+    ...Object.entries(tables).map(
+      ([name, table]): Section => ({
+        head: `"table":"${name}"`,
+        keys: keysOf(table),
+        values: valuesOf<unknown>(table),
+        at: 0,
+      }),
     ),
-    ...Object.entries({ sessions, changes }).map(
+    ...Object.entries(lists).map(
       ([name, values]): Section => ({ head: `"list":"${name}"`, keys: null, values, at: 0 }),
     ),
   ];
-  const text = `${JSON.stringify({ digest, data: { ...others, kept: keptOthers } })}\n`;
+  const parts = { ...tables, ...lists };
+  const others = (of: object): object => Object.fromEntries(Object.entries(of).filter(([name]) => !(name in parts)));
+  const text = `${JSON.stringify({ digest, data: { ...others(data), keyspace: others(data.keyspace) } })}\n`;
   return { index, sections: sections.filter(({ values }) => values.length > 0), text, chars: text.length };
 }
-
-const section = (head: string, table: Table<unknown>): Section => ({
-  head,
-  keys: keysOf(table),
-  values: valuesOf(table),
-  at: 0,
-});
 
 /** Writes the next chunk. */
 export function nextChunk(writing: Writing, maxChars: number): { chunk: Chunk; isLast: boolean } {
@@ -143,40 +132,38 @@ export function endReading({ rest }: Reading): void {
 function readLine(reading: Reading, line: Line): void {
   const { data } = reading;
   if ("digest" in line) {
-    const { kept, ...others } = line.data as Data;
+    const { keyspace, ...others } = line.data as Data;
     reading.digest = line.digest;
     Object.assign(data, others);
-    Object.assign(data.kept, kept);
-  } else if ("list" in line) {
-    const list: unknown[] = line.list === "sessions" ? data.sessions : data.kept.changes;
-    for (const value of line.values) list.push(value);
-  } else
+    Object.assign(data.keyspace, keyspace);
+    return;
+  }
+  const { tables, lists } = partsOf(data);
+  if ("list" in line) for (const value of line.values) (lists[line.list] as unknown[]).push(value);
+  else {
+    const table: Table<unknown> | undefined = tables[line.table];
+    if (table === undefined) throw new InvariantViolation("bad-snapshot", `unknown table ${line.table}`);
     append(
-      tableNamed(data, line),
+      table,
       line.keys.map((key, at) => [key, line.values[at]]),
     );
-}
-
-function tableNamed(data: Data, line: { map: string } | { table: TableName }): Table<unknown> {
-  if ("table" in line) {
-    if (!tables.includes(line.table)) throw new InvariantViolation("bad-snapshot", `unknown table ${line.table}`);
-    return line.table === "forgottenOf" ? data.kept.forgottenOf : data[line.table];
   }
-  const known = lookUp(data.maps, line.map);
-  if (known !== null) return known;
-  const table = emptyTable<never>();
-  enter(data.maps, line.map, table);
-  return table;
 }
 
-const tableWith = <V>(table: Table<V>, copy: (value: V, name: string) => V): Table<V> =>
-  tableOf([...entriesOf(table)].map(([name, value]) => [name, copy(value, name)]));
+const tableWith = <V>(table: Table<V>, copy: (value: V) => V): Table<V> =>
+  tableOf([...entriesOf(table)].map(([name, value]) => [name, copy(value)]));
 
 /** Returns a copy that later operations do not change. */
-export function asItStands(data: Data, machines: MachineDefinitions): Data {
-  const { sessions, lives, members, maps, kept, counters, locks, barriers, queues, groups } = data;
+export function asItStands(data: Data): Data {
+  const { keyspace, sessions, lives, members, locks, barriers, queues, groups } = data;
   return {
     ...data,
+    keyspace: {
+      ...keyspace,
+      keys: copyOfTable(keyspace.keys),
+      history: [...keyspace.history],
+      leases: tableWith(keyspace.leases, (lease) => ({ ...lease, keys: [...lease.keys] })),
+    },
     sessions: sessions.map((session) => ({
       ...session,
       replies: [...session.replies],
@@ -184,13 +171,6 @@ export function asItStands(data: Data, machines: MachineDefinitions): Data {
     })),
     lives: { ...lives },
     members: members && copyOf(members),
-    maps: tableWith(maps, copyOfTable),
-    kept: {
-      ...kept,
-      changes: [...kept.changes],
-      forgottenOf: copyOfTable(kept.forgottenOf),
-    },
-    counters: copyOfTable(counters),
     locks: tableWith(locks, (lock) => ({ ...lock, holders: [...lock.holders], waiters: [...lock.waiters] })),
     barriers: tableWith(barriers, (barrier) => ({ ...barrier, arrivals: [...barrier.arrivals] })),
     queues: tableWith(queues, ({ items, taken, takers }) => ({
@@ -199,17 +179,11 @@ export function asItStands(data: Data, machines: MachineDefinitions): Data {
       takers: [...takers],
     })),
     groups: tableWith(groups, (group) => ({ ...group, members: group.members.map((member) => ({ ...member })) })),
-    machines: tableWith(data.machines, (machine, name) => machineAsItStands(machine, builtInOf(machines, name))),
-  };
-}
-
-/** Copies a machine's state. The application may change the state in place, although `apply` should not. */
-function machineAsItStands(machine: MachineState, builtIn: BuiltInMachine | null): MachineState {
-  const { state, isDefined, pending } = machine;
-  return {
-    ...machine,
-    state: builtIn !== null && isDefined ? builtIn.copyOf(state) : asSaved(state),
-    pending: [...pending],
+    machines: tableWith(data.machines, ({ state, pending, ...machine }) => ({
+      ...machine,
+      state: asSaved(state), // The application may change the state in place, although `apply` should not.
+      pending: [...pending],
+    })),
   };
 }
 

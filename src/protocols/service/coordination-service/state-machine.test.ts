@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { grantRun } from "../../../../test/protocols/service/grant-runs.ts";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
+import { keysOf, valuesOf } from "../keyspace/table.ts";
 import { type Operation, prefixRange, STATE_MACHINE_VERSION, type Step } from "./operations.ts";
-import { keysOf, valuesOf } from "./table.ts";
 
 const put = (key: string, value: string, isLeased = false): Operation => ({
   type: "put",

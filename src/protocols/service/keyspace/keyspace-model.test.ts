@@ -3,9 +3,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bytesOf } from "../coordination-service/state.ts";
-import { keysOf, valuesOf } from "../coordination-service/table.ts";
 import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
 import { deleteOf, eventsOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
+import { keysOf, valuesOf } from "./table.ts";
 import { covers, NO_LEASE, trim } from "./versions.ts";
 import type { Compare, KeyEvent, KeyspaceCommand, KeyValue, RequestOp } from "./vocabulary.ts";
 

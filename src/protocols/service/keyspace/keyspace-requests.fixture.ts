@@ -1,5 +1,5 @@
 /** Functions that build keyspace requests with default fields. */
-import { NO_LEASE } from "./versions.ts";
+import { NO_LEASE } from "./store.ts";
 import type {
   Compare,
   DeleteRequest,

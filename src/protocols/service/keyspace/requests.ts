@@ -2,19 +2,19 @@
  * Reads from a keyspace, and the requests in a transaction. Each request is checked as a whole before any part of it is
  * performed.
  */
-import { lookUp } from "../coordination-service/table.ts";
 import { MAX_TXN_OPERATIONS } from "./shapes.ts";
 import {
   covers,
   deleteKey,
   entriesIn,
+  entryBytes,
   entryOf,
   isUnchanged,
   type Keyspace,
   NO_LEASE,
   putKey,
-  versionBytes,
-} from "./versions.ts";
+} from "./store.ts";
+import { lookUp } from "./table.ts";
 import type {
   Compare,
   DeleteRequest,
@@ -55,6 +55,7 @@ function transactionFlaw({ compare, success, failure }: TxnRequest, room: number
   const size = Math.max(compare.length, success.length, failure.length);
   if (size > room) return "tooManyOperations";
   if (compare.some(({ key }) => key === "")) return "emptyKey";
+  if (compare.some((each) => each.type === "lease" && !LEASE.test(each.lease))) return "leaseNotFound";
   for (const branch of [success, failure]) {
     for (const request of branch) {
       const flaw = flawOf(request, room - size);
@@ -64,6 +65,9 @@ function transactionFlaw({ compare, success, failure }: TxnRequest, room: number
   }
   return null;
 }
+
+/** A lease id. */
+export const LEASE = /^-?\d{1,19}$/;
 
 interface Writes {
   readonly puts: ReadonlySet<string>;
@@ -158,7 +162,7 @@ export function revisionFault(space: Keyspace, request: RangeRequest): KeyspaceE
   const { revision } = request;
   if (revision === 0) return null;
   if (revision > space.revision) return "futureRevision";
-  const { compacted, trimmed = 0 } = space;
+  const { compacted, trimmed } = space;
   const isKept = revision >= trimmed || isUnchanged(space, request, revision + 1);
   return revision >= compacted && isKept ? null : "compacted";
 }
@@ -168,35 +172,44 @@ function putObstacle(space: Keyspace, { key, lease, ignoreValue, ignoreLease }: 
   return lease === NO_LEASE || lookUp(space.leases, lease) !== null ? null : "leaseNotFound";
 }
 
-/** Returns the number of bytes that a request's puts need. */
-export function bytesOfPuts(space: Keyspace, request: RequestOp, path: Path | null): number {
+/** Returns by how many bytes a request increases the size of the keyspace. */
+export function growthBy(space: Keyspace, request: RequestOp, path: Path | null): number {
   if (path !== null)
-    return path.branch.reduce((sum, each, at) => sum + bytesOfPuts(space, each, path.inner[at] ?? null), 0);
-  if (request.type !== "put") return 0;
-  const value = request.ignoreValue ? (entryOf(space, request.key)?.value ?? "") : request.value;
-  return versionBytes(request.key, value);
+    return path.branch.reduce((sum, each, at) => sum + growthBy(space, each, path.inner[at] ?? null), 0);
+  if (request.type === "put") {
+    const before = entryOf(space, request.key);
+    const value = request.ignoreValue ? (before?.value ?? "") : request.value;
+    return entryBytes({ key: request.key, value }) - (before === null ? 0 : entryBytes(before));
+  }
+  return request.type === "delete" ? -bytesOf(entriesIn(space, request, space.revision)) : 0;
 }
 
-/**
- * Returns an upper bound on the size of the ranges that a request reads, in bytes. Counting stops above `most`. @param
- * put the maximum number of bytes that the request's puts can add to a range
- */
-export function bytesOfRanges(
-  space: Keyspace,
-  request: RequestOp,
-  path: Path | null,
-  put: number,
-  most: number,
-): number {
-  if (path !== null) {
-    let sum = 0;
-    for (let at = 0; at < path.branch.length && sum <= most; at++)
-      sum += bytesOfRanges(space, path.branch[at] as RequestOp, path.inner[at] ?? null, put, most - sum);
-    return sum;
-  }
-  if (request.type !== "range") return 0;
-  const found = entriesIn(space, request, request.revision === 0 ? space.revision : request.revision);
-  return found.reduce((sum, { key, value }) => sum + versionBytes(key, value), put);
+const bytesOf = (entries: readonly KeyValue[]): number => entries.reduce((sum, entry) => sum + entryBytes(entry), 0);
+
+/** Returns an upper bound on the size of a request's response, in bytes. Counting stops above `most`. */
+export function responseBytes(space: Keyspace, request: RequestOp, path: Path | null, most: number): number {
+  const put = putBytes(request, path);
+  const count = (each: RequestOp, at: Path | null, rest: number): number => {
+    if (at !== null) {
+      let sum = 0;
+      for (let index = 0; index < at.branch.length && sum <= rest; index++)
+        sum += count(at.branch[index] as RequestOp, at.inner[index] ?? null, rest - sum);
+      return sum;
+    }
+    if (each.type === "range") {
+      const revision = each.revision === 0 ? space.revision : each.revision;
+      return put + bytesOf(entriesIn(space, each, revision)); // The range may contain everything that was put.
+    }
+    if (each.type === "txn" || !each.prev) return 0;
+    return bytesOf(entriesIn(space, { end: "", ...each }, space.revision));
+  };
+  return count(request, path, most);
+}
+
+/** Returns the total size of the entries that a request puts. */
+function putBytes(request: RequestOp, path: Path | null): number {
+  if (path !== null) return path.branch.reduce((sum, each, at) => sum + putBytes(each, path.inner[at] ?? null), 0);
+  return request.type === "put" ? entryBytes(request) : 0;
 }
 
 /** Performs a request that has already been checked. */

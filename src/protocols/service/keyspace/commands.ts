@@ -1,24 +1,31 @@
-/** The keyspace as a state machine, which applies commands and answers questions. */
-import { problem } from "../../../core/shape.ts";
-import { enter, entriesOf, lookUp } from "../coordination-service/table.ts";
-import { bytesOfPuts, bytesOfRanges, flawOf, obstacleTo, pathOf, perform, range, revisionFault } from "./requests.ts";
-import { keyspaceCommandShape, keyspaceQuestionShape } from "./shapes.ts";
+/** Commands and questions from clients of etcd. */
+import { isOwn } from "./layout.ts";
 import {
-  type Changed,
+  flawOf,
+  growthBy,
+  LEASE,
+  obstacleTo,
+  pathOf,
+  perform,
+  range,
+  responseBytes,
+  revisionFault,
+} from "./requests.ts";
+import {
   compact,
-  emptyKeyspace,
   endLease,
   enterLease,
   eventsFrom,
-  isUnchanged,
+  hasEvents,
   type Keyspace,
+  LEASE_BYTES,
   type Lease,
   NO_LEASE,
-  trim,
-} from "./versions.ts";
+  sessionOfLease,
+} from "./store.ts";
+import { enter, entriesOf, lookUp } from "./table.ts";
 import type {
   GrantedLease,
-  Interval,
   KeyEvent,
   KeyspaceChange,
   KeyspaceCommand,
@@ -32,17 +39,11 @@ import type {
 /** Limits on a lease's time to live, in seconds. */
 const MIN_TTL = 2;
 const MAX_TTL = 9_000_000_000;
-const MAX_LEASES = 10_000;
 /**
- * The maximum number of changes to retain. If there are more, the older half is dropped. etcd would fill its disk
- * instead, and has options for compaction.
- */
-const MAX_HISTORY = 10_000;
-/**
- * The maximum size of the answer to a transaction, in bytes. Every replica builds the answer, and a transaction may
+ * The maximum size of the response to a transaction, in bytes. Every replica builds the response, and a transaction may
  * read all keys many times.
  */
-const MAX_ANSWER_BYTES = 16 * 1_048_576;
+export const MAX_RESPONSE_BYTES = 16 * 1_048_576;
 
 /** The response to a command and the change that it made. */
 export interface Applied {
@@ -51,27 +52,15 @@ export interface Applied {
   readonly change: KeyspaceChange | null;
 }
 
-export { emptyKeyspace, type Keyspace };
-
-/**
- * Changes the keyspace in place.
- * @param room for puts, in bytes
- * @throws Error if the command is not valid; the keyspace is then unchanged
- */
+/** Changes the keyspace in place. @param room by how many bytes the keyspace may grow */
 export function applyCommand(space: Keyspace, command: KeyspaceCommand, room: number): Applied {
-  const fault = problem(keyspaceCommandShape, command, "command");
-  if (fault !== null) throw new Error(fault);
-  const applied = apply(space, command, room);
-  if (space.history.length > MAX_HISTORY) trim(space, (space.history[MAX_HISTORY / 2] as Changed).revision);
-  return applied;
-}
-
-function apply(space: Keyspace, command: KeyspaceCommand, room: number): Applied {
   switch (command.type) {
     case "put":
     case "delete":
-    case "txn":
-      return request(space, command, room);
+    case "txn": {
+      const code = ownFault(command);
+      return code === null ? applyRequest(space, command, room) : refused(space, code);
+    }
     case "compact":
       return compacted(space, command.revision);
     case "grant":
@@ -80,56 +69,68 @@ function apply(space: Keyspace, command: KeyspaceCommand, room: number): Applied
       return renew(space, command.lease);
     case "revoke":
       return end(space, command.lease);
-    case "expire": {
-      const lease = lookUp(space.leases, command.lease);
-      return lease?.renewal === command.renewal ? end(space, command.lease) : refused(space, "leaseNotFound");
-    }
+    case "expire":
+      return grantedIn(space, command.lease)?.renewal === command.renewal
+        ? end(space, command.lease)
+        : refused(space, "leaseNotFound");
   }
 }
 
-/** Answers a question. @throws Error if the question is not valid */
+/** Answers a question. */
 export function answerQuestion(space: Keyspace, question: KeyspaceQuestion): KeyspaceResponse {
-  const fault = problem(keyspaceQuestionShape, question, "question");
-  if (fault !== null) throw new Error(fault);
   const { revision } = space;
   switch (question.type) {
     case "range": {
-      const code = flawOf(question) ?? revisionFault(space, question);
+      const code = flawOf(question) ?? ownFault(question) ?? revisionFault(space, question);
       return code === null ? range({ space, events: [] }, question) : refused(space, code).response;
     }
     case "lease": {
       const lease = lookUp(space.leases, question.lease);
       if (lease === null) return refused(space, "leaseNotFound").response;
-      return { type: "lease", revision, ttl: lease.ttl, keys: question.keys ? [...lease.keys] : [] };
+      return { type: "lease", revision, ttl: lease.ttl, keys: question.keys ? lease.keys.filter(isOfClients) : [] };
     }
     case "leases":
       return { type: "leases", revision, leases: leasesIn(space) };
     case "size":
       return { type: "size", revision, bytes: space.bytes };
     case "events":
-      if (!hasEvents(space, question)) return refused(space, "compacted").response;
-      return { type: "events", revision, ...eventsFrom(space, question.from, question.maxBytes) };
+      if (!hasEvents(space, question, question.from)) return refused(space, "compacted").response;
+      return { type: "events", revision, ...eventsFrom(space, question, question.from, question.maxBytes) };
   }
 }
 
-/** Returns whether all changes in the interval since the given revision are still available. */
-const hasEvents = (space: Keyspace, { from, ...interval }: Interval & { from: number }): boolean =>
-  from >= space.compacted && (from >= (space.trimmed ?? 0) || isUnchanged(space, interval, from));
+const isOfClients = (key: string): boolean => !isOwn(key);
 
+/** Returns the error if the request concerns keys or leases of the service itself. Null if it does not. */
+function ownFault(request: RequestOp): KeyspaceErrorCode | null {
+  if (request.type !== "txn") {
+    if (isOwn(request.key)) return "permissionDenied";
+    return request.type === "put" && sessionOfLease(request.lease) !== null ? "leaseNotFound" : null;
+  }
+  if (request.compare.some(({ key }) => isOwn(key))) return "permissionDenied";
+  for (const each of [...request.success, ...request.failure]) {
+    const fault = ownFault(each);
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
+/** Returns the leases that clients were granted. The leases of sessions are not among them. */
 const leasesIn = ({ leases }: Keyspace): GrantedLease[] =>
-  [...entriesOf(leases)].map(([id, lease]) => shown(id, lease));
+  [...entriesOf(leases)].flatMap(([id, lease]) => (sessionOfLease(id) === null ? [shown(id, lease)] : []));
 
 const shown = (lease: LeaseId, { ttl, renewal }: Lease): GrantedLease => ({ lease, ttl, renewal });
 
-function request(space: Keyspace, operation: RequestOp, room: number): Applied {
+/** Applies a request of a client or of the service itself. */
+export function applyRequest(space: Keyspace, operation: RequestOp, room: number): Applied {
   const flaw = flawOf(operation);
   if (flaw !== null) return refused(space, flaw);
   const path = operation.type === "txn" ? pathOf(space, operation) : null;
   const obstacle = obstacleTo(space, operation, path);
   if (obstacle !== null) return refused(space, obstacle);
-  const bytes = bytesOfPuts(space, operation, path);
-  if (bytes > 0 && bytes > room) return refused(space, "noSpace");
-  if (path !== null && bytesOfRanges(space, operation, path, bytes, MAX_ANSWER_BYTES) > MAX_ANSWER_BYTES)
+  const growth = operation.type === "delete" ? 0 : growthBy(space, operation, path);
+  if (growth > Math.max(0, room)) return refused(space, "noSpace");
+  if (path !== null && responseBytes(space, operation, path, MAX_RESPONSE_BYTES) > MAX_RESPONSE_BYTES)
     return refused(space, "answerTooLarge");
   const events: KeyEvent[] = [];
   const response = perform({ space, events }, operation, path);
@@ -150,13 +151,12 @@ function compacted(space: Keyspace, revision: number): Applied {
 }
 
 function grant(space: Keyspace, lease: LeaseId, given: number, room: number): Applied {
-  if (lease === NO_LEASE) return refused(space, "leaseNotFound");
+  if (lease === NO_LEASE || !LEASE.test(lease)) return refused(space, "leaseNotFound");
   if (given > MAX_TTL) return refused(space, "ttlTooLarge");
-  if (lookUp(space.leases, lease) !== null) return refused(space, "leaseExists");
-  if (space.leases.size >= MAX_LEASES || room <= 0) return refused(space, "noSpace");
-  const ttl = Math.max(MIN_TTL, given);
-  enterLease(space, lease, ttl);
-  return leased(space, shown(lease, lookUp(space.leases, lease) as Lease));
+  if (sessionOfLease(lease) !== null || lookUp(space.leases, lease) !== null) return refused(space, "leaseExists");
+  if (room < LEASE_BYTES) return refused(space, "noSpace");
+  space.renewals += 1;
+  return leased(space, shown(lease, enterLease(space, lease, Math.max(MIN_TTL, given), space.renewals)));
 }
 
 function leased(space: Keyspace, renewed: GrantedLease): Applied {
@@ -164,8 +164,12 @@ function leased(space: Keyspace, renewed: GrantedLease): Applied {
   return { response: { type: "lease", revision, ttl: renewed.ttl, keys: [] }, change: changeOf(space, { renewed }) };
 }
 
+/** Returns a lease that a client was granted. Null if there is none. */
+const grantedIn = ({ leases }: Keyspace, id: LeaseId): Lease | null =>
+  sessionOfLease(id) === null ? lookUp(leases, id) : null;
+
 function renew(space: Keyspace, id: LeaseId): Applied {
-  const lease = lookUp(space.leases, id);
+  const lease = grantedIn(space, id);
   if (lease === null) return refused(space, "leaseNotFound");
   space.renewals += 1;
   const renewed = { ...lease, renewal: space.renewals };
@@ -174,13 +178,13 @@ function renew(space: Keyspace, id: LeaseId): Applied {
 }
 
 function end(space: Keyspace, lease: LeaseId): Applied {
-  if (lookUp(space.leases, lease) === null) return refused(space, "leaseNotFound");
+  if (grantedIn(space, lease) === null) return refused(space, "leaseNotFound");
   const events = endLease(space, lease);
   const { revision } = space;
   return { response: { type: "done", revision }, change: changeOf(space, { events, ended: lease }) };
 }
 
-const refused = ({ revision, compacted, trimmed = 0 }: Keyspace, code: KeyspaceErrorCode): Applied => ({
+const refused = ({ revision, compacted, trimmed }: Keyspace, code: KeyspaceErrorCode): Applied => ({
   response: { type: "refused", code, revision, compacted: Math.max(compacted, trimmed) },
   change: null,
 });
