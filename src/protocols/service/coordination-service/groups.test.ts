@@ -57,11 +57,11 @@ describe("a group", () => {
     const [first = 0, second = 0] = sessions;
     const one = { session: second, member: 1, wait: 1, spoken: 0 };
     expect(events()).toEqual([
-      { type: "grouped", name: "g", view: second + 1, members: [one] },
+      { type: "grouped", name: "g", view: 2, members: [one] },
       {
         type: "grouped",
         name: "g",
-        view: second + 2,
+        view: 3,
         members: [one, { session: first, member: 0, wait: 1, spoken: 0 }],
       },
     ]);
@@ -126,7 +126,7 @@ describe("messages in a group", () => {
     const { apply, data, events } = withSessions(2);
     for (const member of [0, 1]) apply(member, enter());
     const before = JSON.stringify(data.groups);
-    const { revision } = data;
+    const { revision } = data.keyspace;
     events();
     expect(apply(1, say("a"))).toEqual(done);
     expect(apply(0, say("b", 1, 1))).toEqual(done);

@@ -5,30 +5,68 @@
  * operations only ever replace. It also copies the values that operations change in place.
  *
  *     {"digest":2166136261,"data":{"version":1,"keyspace":{"revision":1207,…},…}}  the first line: everything but lists and tables
- *     {"table":"keys","keys":["map/settings/a"],"values":[…]}                      names in a table
- *     {"list":"sessions","values":[…]}                                             sessions, or the history of keys
+ *     {"table":"locks","keys":["x"],"values":[…]}                                  names in a table
+ *     {"list":"keys","values":[["map/settings/a",7,9,2,"true","0"],…]}             keys, the history of keys, or sessions
  */
 import { Chunk } from "../../../core/chunk.ts";
 import { InvariantViolation } from "../../../core/errors.ts";
 import { append, copyOfTable, entriesOf, keysOf, type Table, tableOf, valuesOf } from "../keyspace/table.ts";
+import type { KeyEvent, KeyValue } from "../keyspace/vocabulary.ts";
 import { copyOf } from "./member-list.ts";
-import { type Data, emptyData } from "./state.ts";
+import { type Data, emptyData, type Session } from "./state.ts";
 
 /** The approximate length of a line. */
 const LINE_CHARS = 16_384;
 
-/** Returns the tables of the data, and its long lists. */
-function partsOf({ keyspace, sessions, locks, barriers, queues, machines, groups }: Data) {
-  const { keys, leases, history } = keyspace;
-  return { tables: { keys, leases, locks, barriers, queues, machines, groups }, lists: { sessions, history } };
-}
-
-type Parts = ReturnType<typeof partsOf>;
+/** Returns the tables of the data that are written with their names. */
+const tablesIn = ({ keyspace: { leases }, locks, barriers, queues, machines, groups }: Data) => ({
+  leases,
+  locks,
+  barriers,
+  queues,
+  machines,
+  groups,
+});
 
 type Line =
   | { digest: number; data: object }
-  | { table: keyof Parts["tables"]; keys: string[]; values: unknown[] }
-  | { list: keyof Parts["lists"]; values: unknown[] };
+  | { table: keyof ReturnType<typeof tablesIn>; keys: string[]; values: unknown[] }
+  | { list: "sessions"; values: Session[] }
+  | { list: "keys"; values: PackedEntry[] }
+  | { list: "history"; values: PackedEvent[] };
+
+/** A key with its value, without the names of its fields. */
+type PackedEntry = [key: string, create: number, mod: number, version: number, value: string, lease: string];
+type PackedEvent = [entry: PackedEntry, prev: PackedEntry | null];
+
+const packed = ({ key, create, mod, version, value, lease }: KeyValue): PackedEntry => [
+  key,
+  create,
+  mod,
+  version,
+  value,
+  lease,
+];
+const unpacked = ([key, create, mod, version, value, lease]: PackedEntry): KeyValue => ({
+  key,
+  create,
+  mod,
+  version,
+  value,
+  lease,
+});
+
+const packedEvent = ({ kv, prev }: KeyEvent): PackedEvent => [packed(kv), prev && packed(prev)];
+const unpackedEvent = ([entry, prev]: PackedEvent): KeyEvent => {
+  const kv = unpacked(entry);
+  return { type: kv.version === 0 ? "delete" : "put", kv, prev: prev && unpacked(prev) };
+};
+
+/** Returns an item of a list as it is written. */
+function inLine(list: string, item: unknown): unknown {
+  if (list === "keys") return packed(item as KeyValue);
+  return list === "history" ? packedEvent(item as KeyEvent) : item;
+}
 
 /** A snapshot that is being written. */
 export interface Writing {
@@ -43,7 +81,9 @@ export interface Writing {
 }
 
 interface Section {
-  head: string;
+  /** The name of a table, or of a list. */
+  name: string;
+  /** Null for a list. */
   keys: string[] | null;
   values: unknown[];
   at: number;
@@ -51,23 +91,19 @@ interface Section {
 
 /** Begins to write a snapshot. @param data must not be changed until the snapshot has been written */
 export function beginWriting(index: number, data: Data, digest: number): Writing {
-  const { tables, lists } = partsOf(data);
+  const { keyspace, sessions, ...others } = data;
+  const { keys, history, ...ofKeys } = keyspace;
+  const tables: Record<string, Table<unknown>> = tablesIn(data);
+  const without = (of: object): object => Object.fromEntries(Object.entries(of).filter(([name]) => !(name in tables)));
+  const text = `${JSON.stringify({ digest, data: { ...without(others), keyspace: without(ofKeys) } })}\n`;
   const sections: Section[] = [
-    ...Object.entries(tables).map(
-      ([name, table]): Section => ({
-        head: `"table":"${name}"`,
-        keys: keysOf(table),
-        values: valuesOf<unknown>(table),
-        at: 0,
-      }),
+    ...Object.entries({ keys: valuesOf(keys), history, sessions }).map(
+      ([name, values]): Section => ({ name, keys: null, values, at: 0 }),
     ),
-    ...Object.entries(lists).map(
-      ([name, values]): Section => ({ head: `"list":"${name}"`, keys: null, values, at: 0 }),
+    ...Object.entries(tables).map(
+      ([name, table]): Section => ({ name, keys: keysOf(table), values: valuesOf(table), at: 0 }),
     ),
   ];
-  const parts = { ...tables, ...lists };
-  const others = (of: object): object => Object.fromEntries(Object.entries(of).filter(([name]) => !(name in parts)));
-  const text = `${JSON.stringify({ digest, data: { ...others(data), keyspace: others(data.keyspace) } })}\n`;
   return { index, sections: sections.filter(({ values }) => values.length > 0), text, chars: text.length };
 }
 
@@ -90,15 +126,15 @@ function endOfChunk(text: string, maxChars: number): number {
 
 function writeLine(writing: Writing): void {
   const current = writing.sections[0] as Section;
-  const { head, keys, values, at } = current;
+  const { name, keys, values, at } = current;
   let [items, end] = ["", at];
   while (end < values.length && items.length < LINE_CHARS) {
-    const item = JSON.stringify(values[end]);
+    const item = JSON.stringify(keys === null ? inLine(name, values[end]) : values[end]);
     items += end === at ? item : `,${item}`;
     end += 1;
   }
-  const names = keys === null ? "" : `"keys":${JSON.stringify(keys.slice(at, end))},`;
-  const line = `{${head},${names}"values":[${items}]}\n`;
+  const head = keys === null ? `"list":"${name}"` : `"table":"${name}","keys":${JSON.stringify(keys.slice(at, end))}`;
+  const line = `{${head},"values":[${items}]}\n`;
   writing.text += line;
   writing.chars += line.length;
   current.at = end;
@@ -138,16 +174,20 @@ function readLine(reading: Reading, line: Line): void {
     Object.assign(data.keyspace, keyspace);
     return;
   }
-  const { tables, lists } = partsOf(data);
-  if ("list" in line) for (const value of line.values) (lists[line.list] as unknown[]).push(value);
-  else {
-    const table: Table<unknown> | undefined = tables[line.table];
+  if ("table" in line) {
+    const table: Table<unknown> | undefined = tablesIn(data)[line.table];
     if (table === undefined) throw new InvariantViolation("bad-snapshot", `unknown table ${line.table}`);
     append(
       table,
       line.keys.map((key, at) => [key, line.values[at]]),
     );
-  }
+  } else if (line.list === "keys")
+    append(
+      data.keyspace.keys,
+      line.values.map((entry) => [entry[0], unpacked(entry)]),
+    );
+  else if (line.list === "history") for (const event of line.values) data.keyspace.history.push(unpackedEvent(event));
+  else for (const session of line.values) data.sessions.push(session);
 }
 
 const tableWith = <V>(table: Table<V>, copy: (value: V) => V): Table<V> =>
@@ -179,10 +219,10 @@ export function asItStands(data: Data): Data {
       takers: [...takers],
     })),
     groups: tableWith(groups, (group) => ({ ...group, members: group.members.map((member) => ({ ...member })) })),
-    machines: tableWith(data.machines, ({ state, pending, ...machine }) => ({
+    machines: tableWith(data.machines, (machine) => ({
       ...machine,
-      state: asSaved(state), // The application may change the state in place, although `apply` should not.
-      pending: [...pending],
+      state: asSaved(machine.state), // The application may change the state in place, although `apply` should not.
+      pending: [...machine.pending],
     })),
   };
 }
