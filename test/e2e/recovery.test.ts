@@ -55,6 +55,7 @@ test("saved, shown and restored: an incomplete file is rejected, and so is a fol
     maps: 1,
     keys: 1,
     counters: 0,
+    otherKeys: 0,
     queues: 0,
     items: 0,
     machines: [],

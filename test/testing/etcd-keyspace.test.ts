@@ -36,6 +36,38 @@ test("other members read a put, and each reports it once", async () => {
   });
 });
 
+test("maps and counters are keys, which both sides write, read and watch", async () => {
+  const world = simulate({ members: 3, seed: 6 });
+  await world.run(async () => {
+    await ready(world);
+    const keyspace = of(world, 1);
+    const member = world.member(2);
+    const settings = member.map<unknown>("settings");
+    const changes = settings.watch();
+    const heard: string[] = [];
+    keyspace.listen((change) => heard.push(...(change?.events ?? []).map(({ kv }) => `${kv.key}=${kv.value}`)));
+    await keyspace.execute(putOf("map/settings/x", "1"));
+    const revision = await settings.put("ö", { a: true });
+    await member.map("a/b").put("c/d", "e", { leased: true });
+    await member.counter("n").add(5);
+    expect(await changes.next()).toMatchObject({ value: { type: "put", key: "x", value: 1, revision: revision - 1 } });
+    expect(await changes.next()).toMatchObject({ value: { type: "put", key: "ö", value: { a: true }, revision } });
+    const { kvs } = await keyspace.ask(rangeOf("\0", "\0"));
+    expect(kvs.map(({ key, value }) => `${key}=${value}`)).toEqual([
+      "counter/n=5",
+      'map/a%2Fb/c/d="e"',
+      "map/settings/x=1",
+      'map/settings/\xc3\xb6={"a":true}',
+    ]);
+    expect(heard.toSorted()).toEqual(kvs.map(({ key, value }) => `${key}=${value}`));
+    expect(BigInt(kvs[1]?.lease ?? 0)).toBeGreaterThan(2n ** 62n);
+    await member.leave();
+    expect(await keyspace.ask(rangeOf("map/a%2Fb/", "map/a%2Fb0"))).toMatchObject({ count: 0 });
+    await keyspace.execute({ type: "delete", key: "map/settings/", end: "map/settings0", prev: false });
+    expect(await world.member(3).map("settings").range()).toMatchObject({ entries: [] });
+  });
+});
+
 test("values of 1 MiB minus the overhead are stored and read in a transaction; longer ones are rejected", async () => {
   const world = simulate({ members: 3, seed: 4 });
   await world.run(async () => {

@@ -170,8 +170,8 @@ maps       3 with 120 keys
   exitCodes: "0 the snapshot is complete; 2 the file is missing, incomplete, altered or not a snapshot",
   details: `The line \`ended\` counts sessions, leased keys and grants. A restored cluster does not have any of them.
 
-With \`--json\`: \`{ "cluster", "member", "at", "revision", "salvaged", "maps", "keys", "counters", "queues", "items", "machines",
-"sessions", "leasedKeys", "grants" }\`. Most fields are counts. \`at\` is in milliseconds since 1970, \`salvaged\` is null or
+With \`--json\`: \`{ "cluster", "member", "at", "revision", "salvaged", "maps", "keys", "counters", "otherKeys", "queues", "items",
+"machines", "sessions", "leasedKeys", "grants" }\`. Most fields are counts. \`at\` is in milliseconds since 1970, \`salvaged\` is null or
 \`{ "folders", "voters", "uncertain" }\`, and \`machines\` is a list of names.`,
 };
 
