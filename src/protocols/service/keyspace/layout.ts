@@ -31,7 +31,7 @@ const placed = (name: string): readonly [prefix: string, name: string] =>
   isOwn(name) ? [OWN_NAMES, name.slice(OWN_NAMES.length)] : ["", name];
 
 /** Returns the prefix that a map's keys have in common. */
-export function mapPrefix(map: string): ByteText {
+function mapPrefix(map: string): ByteText {
   const [prefix, name] = placed(map);
   return `${prefix}${MAPS}${bytesOfText(name.replaceAll("%", "%25").replaceAll("/", "%2F"))}/`;
 }
