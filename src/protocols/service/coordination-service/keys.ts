@@ -1,6 +1,6 @@
 /**
- * Operations on keys. Maps and counters are keys of the keyspace, so an operation on them becomes a request like those of
- * etcd's clients.
+ * Operations on keys. Maps and counters are keys of the keyspace, so an operation on them becomes the same kind
+ * of request as an etcd client sends.
  */
 import { bytesOfText, textOfBytes } from "../keyspace/byte-text.ts";
 import { type Applied, answerQuestion, applyCommand, applyRequest, MAX_RESPONSE_BYTES } from "../keyspace/commands.ts";

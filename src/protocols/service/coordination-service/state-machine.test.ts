@@ -157,7 +157,7 @@ describe("keys", () => {
       expect(ask({ type: "changes", map, after: 1 })).toMatchObject({ type: "refused", code: "compacted" });
   });
 
-  it("a watch reads many changes in pieces, each with complete revisions", () => {
+  it("a watch reads many changes in several parts, each with complete revisions", () => {
     const { apply, ask } = withSessions(1, { maxBytes: 10_000_000, maxHistoryBytes: 20_000_000 });
     const value = "x".repeat(700_000);
     const both = [put("a", value), put("b", value)] as Step[];

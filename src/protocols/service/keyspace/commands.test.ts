@@ -153,7 +153,7 @@ describe("a keyspace", () => {
     expect(space.history.map(({ kv }) => `${kv.mod} ${kv.key}`)).toEqual(["3 a", "3 b"]);
   });
 
-  it("reads changes of a range in pieces", () => {
+  it("reads changes of a range in several parts", () => {
     const { does, finds } = keyspace();
     does(putOf("a", "1"));
     does(putOf("b", "1".repeat(1_000)));
