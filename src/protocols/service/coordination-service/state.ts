@@ -163,7 +163,7 @@ export const emptyData = (): Data => ({
 
 /** Options that limit the size of the state, so that a snapshot always fits in the log. */
 export const limitOptions = {
-  maxBytes: whole(8_388_608, "the maximum size of all keys, values, items and sessions together, in bytes of JSON"),
+  maxBytes: whole(8_388_608, "the maximum size of all keys, values, items and sessions together, in bytes"),
   maxNames: whole(10_000, "the maximum number of names of each kind: locks, barriers, queues and groups"),
   maxWaiting: whole(1_000, "the maximum number of waiters, holders and arrivals per name"),
   maxItems: whole(10_000, "the maximum number of items in one queue"),

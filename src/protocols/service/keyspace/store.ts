@@ -8,7 +8,6 @@
  */
 import { isOwn } from "./layout.ts";
 import { emptyTable, enter, entriesOf, lookUp, placeIn, strike, type Table } from "./table.ts";
-import { bytesOf } from "./text-size.ts";
 import type { ByteText, Interval, KeyEvent, KeyValue, LeaseId } from "./vocabulary.ts";
 
 /** All keys, the latest changes, and the leases. */
@@ -99,11 +98,11 @@ export const LEASE_BYTES = 64;
 
 /** Returns the size of a key with its value. */
 export const entryBytes = ({ key, value }: Pick<KeyValue, "key" | "value">): number =>
-  ENTRY_BYTES + bytesOf(key) + bytesOf(value);
+  ENTRY_BYTES + key.length + value.length;
 
 /** Returns the size of a change. */
 export const changeBytes = ({ kv, prev }: KeyEvent): number =>
-  CHANGE_BYTES + bytesOf(kv.key) + bytesOf(kv.value) + (prev === null ? 0 : bytesOf(prev.value));
+  CHANGE_BYTES + kv.key.length + kv.value.length + (prev === null ? 0 : prev.value.length);
 
 /** Returns whether an interval contains the key. The service's own keys are not part of intervals around them. */
 export const covers = ({ key: from, end }: Interval, key: ByteText): boolean =>
