@@ -5,6 +5,7 @@ import {
   growthBy,
   LEASE,
   obstacleTo,
+  type Path,
   pathOf,
   perform,
   range,
@@ -15,6 +16,7 @@ import {
   compact,
   endLease,
   enterLease,
+  entryBytes,
   eventsFrom,
   hasEvents,
   type Keyspace,
@@ -128,14 +130,19 @@ export function applyRequest(space: Keyspace, operation: RequestOp, room: number
   const path = operation.type === "txn" ? pathOf(space, operation) : null;
   const obstacle = obstacleTo(space, operation, path);
   if (obstacle !== null) return refused(space, obstacle);
-  const growth = operation.type === "delete" ? 0 : growthBy(space, operation, path);
-  if (growth > Math.max(0, room)) return refused(space, "noSpace");
+  if (!fits(space, operation, path, room)) return refused(space, "noSpace");
   if (path !== null && responseBytes(space, operation, path, MAX_RESPONSE_BYTES) > MAX_RESPONSE_BYTES)
     return refused(space, "answerTooLarge");
   const events: KeyEvent[] = [];
   const response = perform({ space, events }, operation, path);
   if (events.length > 0) space.revision += 1;
   return { response, change: changeOf(space, { events }) };
+}
+
+/** Returns whether a request fits. For most puts, the previous value need not be looked up. */
+function fits(space: Keyspace, request: RequestOp, path: Path | null, room: number): boolean {
+  if (request.type === "put" && !request.ignoreValue && entryBytes(request) <= room) return true;
+  return request.type === "delete" || growthBy(space, request, path) <= Math.max(0, room);
 }
 
 const changeOf = (space: Keyspace, what: Partial<KeyspaceChange>): KeyspaceChange | null => {

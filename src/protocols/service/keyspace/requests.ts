@@ -227,7 +227,7 @@ function transact(on: Changing, path: Path): TxnResponse {
 
 function put(on: Changing, { key, value, lease, prev, ignoreValue, ignoreLease }: PutRequest): PutResponse {
   const { space, events } = on;
-  const before = entryOf(space, key);
+  const before = ignoreValue || ignoreLease ? entryOf(space, key) : null;
   const kept = { value: ignoreValue ? before?.value : value, lease: ignoreLease ? before?.lease : lease };
   const event = putKey(space, space.revision + 1, key, kept.value ?? "", kept.lease ?? NO_LEASE);
   events.push(event);

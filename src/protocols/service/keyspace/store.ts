@@ -154,10 +154,12 @@ export const entryOf = (space: Keyspace, key: ByteText): KeyValue | null => look
 
 /** Puts a key. @param revision the change's revision; for a command's first change, one above the current revision */
 export function putKey(space: Keyspace, revision: number, key: ByteText, value: ByteText, lease: LeaseId): KeyEvent {
-  const prev = lookUp(space.keys, key);
-  const { create = revision, version = 0 } = prev ?? {};
-  const kv = { key, create, mod: revision, version: version + 1, value, lease };
-  enter(space.keys, key, kv);
+  const kv = { key, create: revision, mod: revision, version: 1, value, lease };
+  const prev = enter(space.keys, key, kv);
+  if (prev !== null) {
+    kv.create = prev.create;
+    kv.version += prev.version;
+  }
   space.bytes += entryBytes(kv);
   return noted(space, { type: "put", kv, prev });
 }
