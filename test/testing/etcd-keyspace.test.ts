@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { KeyspaceClient } from "../../src/cluster/etcd/keyspace-client.ts";
 import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
-import { putOf, rangeOf, txnOf } from "../../src/protocols/service/keyspace/keyspace-requests.fixture.ts";
+import { putOf, rangeOf, txnOf } from "../../src/protocols/service/keyspace/new-requests.ts";
 import type { KeyspaceChange } from "../../src/protocols/service/keyspace/vocabulary.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 

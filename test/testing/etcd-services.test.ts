@@ -9,7 +9,7 @@ import { electionService, lockService } from "../../src/cluster/etcd/lock-servic
 import { Watches } from "../../src/cluster/etcd/watches.ts";
 import type { ClusterMembers } from "../../src/cluster/services/cluster-api.ts";
 import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
-import { deleteOf, putOf } from "../../src/protocols/service/keyspace/keyspace-requests.fixture.ts";
+import { deleteOf, putOf } from "../../src/protocols/service/keyspace/new-requests.ts";
 import { newCounts } from "../../src/runtime/metrics.ts";
 import { simulate } from "../../src/testing/index.ts";
 import { asked, at, create, headerOf, streamOf, until, valuesIn } from "./etcd-client.ts";

@@ -8,7 +8,7 @@ import { LeaseClock } from "../../src/cluster/etcd/lease-clock.ts";
 import { leaseService } from "../../src/cluster/etcd/lease-service.ts";
 import { Watches } from "../../src/cluster/etcd/watches.ts";
 import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
-import { deleteOf, putOf } from "../../src/protocols/service/keyspace/keyspace-requests.fixture.ts";
+import { deleteOf, putOf, rangeOf } from "../../src/protocols/service/keyspace/new-requests.ts";
 import { newCounts } from "../../src/runtime/metrics.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 import { asked, at, create, headerOf, streamOf, until } from "./etcd-client.ts";
@@ -86,6 +86,24 @@ test("a progress request to a lagging watch is answered once it has sent its cha
       { events: [{}, {}, {}] },
       { watch_id: -1, header: { revision: 4 } },
     ]);
+    stream.end();
+    await served;
+  });
+});
+
+test("progress includes revisions that changed no key, such as those of grants", async () => {
+  const world = simulate({ members: 3, seed: 31 });
+  await world.run(async () => {
+    const keyspace = await at(world, 1);
+    const { stream, served } = watching(keyspace);
+    stream.ask(create("a"));
+    await until(world, () => stream.responses.length === 1);
+    const lock = await world.member(1).mutex("lock").acquire();
+    await lock.release();
+    const { revision } = await keyspace.ask(rangeOf("a"));
+    stream.ask(progress);
+    await until(world, () => stream.responses.length === 2);
+    expect(stream.responses[1]).toMatchObject({ watch_id: -1, header: { revision } });
     stream.end();
     await served;
   });

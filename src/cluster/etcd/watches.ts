@@ -95,7 +95,7 @@ export class Watches {
       headerOf: this.#headerOf,
       inTurn: turns(),
       nextId: 0,
-      isProgressOwed: false,
+      progressOwed: null,
       // Send the fragments of a response without interruption. Otherwise, clients could not reassemble them.
       send: (...responses) =>
         sendInTurn(async () => {
@@ -103,7 +103,7 @@ export class Watches {
         }),
       fail: (error) => stream.fail(error),
       rested: () => {
-        if (around.isProgressOwed) this.#sendProgress(around, own).catch(around.fail);
+        this.#sendProgress(around, own).catch(around.fail);
       },
     };
     try {
@@ -114,11 +114,15 @@ export class Watches {
           if (watch === undefined) continue;
           end(watch);
           await around.send({ header: this.#headerOf(watch.upTo), watch_id: watch.id, canceled: true });
-        } else if (progress_request !== null) await this.#sendProgress(around, own);
+        } else if (progress_request !== null) {
+          // All changes up to this revision have reached the watches. Some revisions changed no key.
+          around.progressOwed = (await this.#keyspace.ask({ type: "size" })).revision;
+          await this.#sendProgress(around, own);
+        }
       }
       await aborted(stream.signal); // A client that has finished sending requests may still read.
     } finally {
-      around.isProgressOwed = false;
+      around.progressOwed = null;
       for (const watch of [...own.values()]) end(watch);
     }
   }
@@ -167,15 +171,14 @@ export class Watches {
     return isFull ? ["too-many-watches", "etcdserver: too many requests"] : null;
   }
 
-  /** Sends a progress response once all watches on the stream have sent their changes. */
+  /** Sends a requested progress response once all watches on the stream have sent their changes. */
   async #sendProgress(around: Around, own: ReadonlyMap<number, Watch>): Promise<void> {
+    const { progressOwed } = around;
     const watches = [...own.values()];
-    around.isProgressOwed = watches.some((watch) => !watch.isUpToDate);
-    if (around.isProgressOwed) return;
-    const revision =
-      watches.length === 0
-        ? (await this.#keyspace.ask({ type: "size" })).revision
-        : Math.min(...watches.map((watch) => watch.upTo));
+    if (progressOwed === null || watches.some((watch) => !watch.isUpToDate)) return;
+    around.progressOwed = null;
+    const reported = watches.length === 0 ? 0 : Math.min(...watches.map((watch) => watch.upTo));
+    const revision = Math.max(progressOwed, reported); // Not before changes that have already been sent.
     await around.send({ header: this.#headerOf(revision), watch_id: NO_WATCH });
   }
 
@@ -223,8 +226,8 @@ interface Around {
   readonly headerOf: HeaderOf;
   /** The next watch id to assign if the client does not choose one. */
   nextId: number;
-  /** Whether a progress request is waiting for watches that lag behind. */
-  isProgressOwed: boolean;
+  /** The revision to report once all watches have sent their changes. Null if there is no progress request. */
+  progressOwed: number | null;
   inTurn(work: () => Promise<void>): Promise<void>;
   /** Sends responses one after another. */
   send(...responses: Partial<WatchResponse>[]): Promise<void>;

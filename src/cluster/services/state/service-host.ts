@@ -108,7 +108,7 @@ export class ServiceHost implements Service {
   /** The number of map watches in this process, not counting the clients' watches. */
   watches = 0;
   /** The number of listeners for changes to any key, for clients of etcd. */
-  #keyListeners = 0;
+  keyListeners = 0;
   readonly #times: ServiceTimes;
   /** The protocol's state. The host mutates this object. */
   #state: StateOf<CoordinationService> | null = null;
@@ -275,13 +275,7 @@ export class ServiceHost implements Service {
   }
 
   follow(topic: Topic): () => void {
-    if (topic !== "map") return () => {};
-    this.watches += 1;
-    let isOpen = true;
-    return () => {
-      if (isOpen) this.watches -= 1;
-      isOpen = false;
-    };
+    return topic === "map" ? this.#counted("watches") : () => {};
   }
 
   /**
@@ -289,10 +283,14 @@ export class ServiceHost implements Service {
    * @returns a function that stops this
    */
   followKeys(): () => void {
-    this.#keyListeners += 1;
+    return this.#counted("keyListeners");
+  }
+
+  #counted(what: "watches" | "keyListeners"): () => void {
+    this[what] += 1;
     let isOpen = true;
     return () => {
-      if (isOpen) this.#keyListeners -= 1;
+      if (isOpen) this[what] -= 1;
       isOpen = false;
     };
   }
@@ -390,7 +388,7 @@ export class ServiceHost implements Service {
   #isHeard(event: Told | ClientAnswered): boolean {
     if (event.type !== "keysChanged") return !BETWEEN_PARTS.has(event.type);
     const concernsLeases = event.renewed !== null || event.ended !== null;
-    return concernsLeases || this.#keyListeners > 0 || event.events.some(({ kv }) => this.#isFollowed(kv.key));
+    return concernsLeases || this.keyListeners > 0 || event.events.some(({ kv }) => this.#isFollowed(kv.key));
   }
 
   #isFollowed(key: ByteText): boolean {

@@ -5,6 +5,7 @@
 import { bytesOfText, textOfBytes } from "../keyspace/byte-text.ts";
 import { type Applied, answerQuestion, applyCommand, applyRequest, MAX_RESPONSE_BYTES } from "../keyspace/commands.ts";
 import { counterKey, mapInterval, mapKey, placeOf } from "../keyspace/layout.ts";
+import { deleteOf, putOf, rangeOf, txnOf } from "../keyspace/new-requests.ts";
 import {
   bound,
   deleteKey,
@@ -26,8 +27,6 @@ import type {
   KeyspaceQuestion,
   KeyspaceResponse,
   KeyValue,
-  PutRequest,
-  RangeRequest,
   RequestOp,
   ResponseOp,
 } from "../keyspace/vocabulary.ts";
@@ -81,8 +80,7 @@ export const readKeys = ({ keyspace }: Data, question: KeyspaceQuestion): Answer
 
 /** Applies an operation on maps. */
 export function applyToMaps(on: Applying, session: SessionId, operation: KeyOperation): Result {
-  const request = operation.type === "transaction" ? transactionOf(operation, session) : requestOf(operation, session);
-  const response = noted(on, applyRequest(on.data.keyspace, request, roomIn(on)));
+  const response = noted(on, applyRequest(on.data.keyspace, requestOf(operation, session), roomIn(on)));
   if (response.type === "refused") return refusalOf(on, response.code);
   if (response.type !== "txn") return resultOf(response as ResponseOp) as Result;
   return { type: "transaction", succeeded: response.succeeded, results: response.responses.map(resultOf) };
@@ -95,42 +93,17 @@ function refusalOf(on: Applying, code: KeyspaceErrorCode): Refusal {
   return refuse("bad-operation", "expected a transaction to change each key at most once");
 }
 
-function requestOf(step: Step, session: SessionId): RequestOp {
-  const key = mapKey(step.map, step.key);
-  if (step.type === "put") return putOf(key, bytesOfText(step.value), step.isLeased ? leaseOf(session) : NO_LEASE);
-  return step.type === "delete" ? { type: "delete", key, end: "", prev: true } : { ...rangeOfOne, key };
-}
-
-function putOf(key: string, value: string, lease: string): PutRequest {
-  return { type: "put", key, value, lease, prev: true, ignoreValue: false, ignoreLease: false };
-}
-
-const rangeOfOne: Omit<RangeRequest, "key"> = {
-  type: "range",
-  end: "",
-  limit: 0,
-  revision: 0,
-  order: "none",
-  target: "key",
-  keysOnly: false,
-  countOnly: false,
-  minMod: 0,
-  maxMod: 0,
-  minCreate: 0,
-  maxCreate: 0,
-};
-
-function transactionOf(
-  { compare, success, failure }: Extract<KeyOperation, { type: "transaction" }>,
-  session: SessionId,
-): RequestOp {
-  const request = (step: Step): RequestOp => requestOf(step, session);
-  return {
-    type: "txn",
-    compare: compare.map(compareOf),
-    success: success.map(request),
-    failure: failure.map(request),
-  };
+function requestOf(operation: KeyOperation | Step, session: SessionId): RequestOp {
+  if (operation.type === "transaction") {
+    const { compare, success, failure } = operation;
+    const request = (step: Step): RequestOp => requestOf(step, session);
+    return txnOf(compare.map(compareOf), success.map(request), failure.map(request));
+  }
+  const key = mapKey(operation.map, operation.key);
+  if (operation.type === "get") return rangeOf(key);
+  if (operation.type === "delete") return deleteOf(key, "", true);
+  const lease = operation.isLeased ? leaseOf(session) : NO_LEASE;
+  return putOf(key, bytesOfText(operation.value), { lease, prev: true });
 }
 
 function compareOf(comparison: Comparison): Compare {
@@ -206,7 +179,7 @@ export function applyToCounter(on: Applying, operation: CounterOperation): Resul
   const value = operation.type === "add" ? before + given : given;
   if (!Number.isSafeInteger(value))
     return refuse("overflow", `the sum of ${before} and ${given} exceeds the range of a counter`);
-  const response = noted(on, applyRequest(on.data.keyspace, putOf(key, String(value), NO_LEASE), roomIn(on)));
+  const response = noted(on, applyRequest(on.data.keyspace, putOf(key, String(value)), roomIn(on)));
   return response.type === "refused" ? refusalOf(on, response.code) : { type: "counted", value };
 }
 

@@ -8,7 +8,7 @@ import { readAll } from "../../../../test/protocols/service/one-replica.ts";
 import { Chunk } from "../../../core/chunk.ts";
 import type { Context } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
-import { putOf } from "../keyspace/keyspace-requests.fixture.ts";
+import { putOf } from "../keyspace/new-requests.ts";
 import { entriesOf, type Table } from "../keyspace/table.ts";
 import { type Operation, type SessionOperation, STATE_MACHINE_VERSION } from "./operations.ts";
 import { type Replica, replica } from "./replica.ts";

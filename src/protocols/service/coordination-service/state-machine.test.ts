@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { grantRun } from "../../../../test/protocols/service/grant-runs.ts";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
-import { putOf, rangeOf } from "../keyspace/keyspace-requests.fixture.ts";
+import { putOf, rangeOf } from "../keyspace/new-requests.ts";
 import { keysOf, valuesOf } from "../keyspace/table.ts";
 import type { KeyspaceCommand } from "../keyspace/vocabulary.ts";
 import { changeIn } from "./keys.ts";

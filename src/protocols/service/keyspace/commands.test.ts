@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { answerQuestion, applyCommand } from "./commands.ts";
-import { deleteOf, eventsOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
+import { deleteOf, putOf, rangeOf, txnOf } from "./new-requests.ts";
 import { bound, emptyKeyspace, enterLease, type Keyspace, leaseOf, putKey } from "./store.ts";
 import type {
   Compare,
@@ -13,6 +13,15 @@ import type {
 
 const ROOM = 1_000_000;
 const HISTORY = 1_000_000;
+
+/** Returns a question for events, which covers all keys unless an interval is given. */
+const eventsOf = (from: number, maxBytes = 1_000, key = "\0", end = "\0"): KeyspaceQuestion => ({
+  type: "events",
+  from,
+  maxBytes,
+  key,
+  end,
+});
 
 function keyspace() {
   const space = emptyKeyspace();

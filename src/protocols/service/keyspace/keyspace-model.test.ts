@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { answerQuestion, applyCommand } from "./commands.ts";
-import { deleteOf, eventsOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
+import { deleteOf, putOf, rangeOf, txnOf } from "./new-requests.ts";
 import { changeBytes, covers, emptyKeyspace, entryBytes, type Keyspace, LEASE_BYTES, NO_LEASE, trim } from "./store.ts";
 import { keysOf, valuesOf } from "./table.ts";
 import type { Compare, KeyEvent, KeyspaceCommand, KeyValue, RequestOp } from "./vocabulary.ts";
@@ -163,7 +163,7 @@ describe("a keyspace, against a model of it", () => {
         }
         expectSame(space, model);
         const from = Math.max(1, space.compacted);
-        const told = answerQuestion(space, eventsOf(from, ROOM));
+        const told = answerQuestion(space, { type: "events", from, maxBytes: ROOM, key: "\0", end: "\0" });
         const events = told.type === "events" ? told.events : [];
         const later = events.filter(({ kv }) => kv.mod > from);
         expect(sorted(afterEvents(model.states[from] as Entries, later))).toEqual(sorted(model.now));
@@ -201,7 +201,7 @@ describe("a keyspace, against a model of it", () => {
               model.changesAt(at).filter((change) => covers(interval, change.slice(change.indexOf(" ") + 1)));
             const revisions = Array.from({ length: model.revision - from + 1 }, (_, at) => from + at);
             const isDropped = revisions.some((at) => at < trimmed && changed(at).length > 0);
-            const found = answerQuestion(space, eventsOf(from, ROOM, interval.key, interval.end));
+            const found = answerQuestion(space, { type: "events", from, maxBytes: ROOM, ...interval });
             const read = answerQuestion(space, rangeOf(interval.key, interval.end, { revision: from - 1 }));
             if (isDropped) {
               expect([read, found]).toMatchObject([{ code: "compacted" }, { code: "compacted" }]);
