@@ -61,6 +61,7 @@ async function saidBy(at: string, { args, input, until }: Line): Promise<string>
   };
   child.stdout.on("data", hear);
   child.stderr.on("data", hear);
+  child.stdin.on("error", () => {}); // etcdctl may exit before it has read its input.
   child.stdin.end(input);
   await new Promise((resolve) => child.once("close", resolve));
   const lines = said.split("\n").filter((each) => !each.startsWith('{"level":'));
