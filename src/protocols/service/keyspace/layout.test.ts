@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bytesOfText, textOfBytes } from "./byte-text.ts";
-import { counterKey, mapInterval, mapKey, placeOf } from "./layout.ts";
+import { counterKey, MAX_KEY_BYTES, MAX_NAME_BYTES, mapInterval, mapKey, placeOf } from "./layout.ts";
 import { covers } from "./store.ts";
 
 const bytes = (text: string): string => Buffer.from(text, "utf8").toString("latin1");
@@ -64,6 +64,12 @@ describe("the key of a map's key", () => {
         expect(covers(mapInterval(map), mapKey(map, key))).toBe(true);
       }),
     );
+  });
+
+  it("belongs to a map only if its name and key are within the limits", () => {
+    const [name, key] = ["/".repeat(MAX_NAME_BYTES), "k".repeat(MAX_KEY_BYTES)];
+    expect(placeOf(mapKey(name, key))).toEqual({ map: name, key });
+    expect([placeOf(mapKey(`${name}/`, "k")), placeOf(mapKey("m", `${key}k`))]).toEqual([null, null]);
   });
 
   it.each(["map/settings", "maps/a/b", "map/a%2fb/c", "map/50%/c", "map/\xff/c", "map/a/\xff", "counter/a/b", "x"])(

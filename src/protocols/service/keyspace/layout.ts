@@ -58,8 +58,8 @@ export function placeOf(bytes: ByteText): { map: string; key: string } | null {
   const key = textOfBytes(bytes.slice(slash + 1));
   if (name === null || key === null) return null;
   const map = prefix + name.replaceAll("%2F", "/").replaceAll("%25", "%");
-  // Only one way to write a name is valid.
-  return slash < MAX_NAME_BYTES && bytes.startsWith(mapPrefix(map)) ? { map, key } : null;
+  const isName = bytesOfText(map).length <= MAX_NAME_BYTES && bytes.startsWith(mapPrefix(map)); // Written in the only valid way.
+  return isName ? { map, key } : null;
 }
 
 /** Returns the name of a counter in the keyspace. */
