@@ -352,6 +352,44 @@ describe("a transaction", () => {
     expect(space.revision).toBe(revision + 1);
   });
 
+  it("counts only values that it returns", () => {
+    const { does } = keyspace();
+    for (let at = 0; at < 20; at++) does(putOf(`k${at}`, "v".repeat(50_000)));
+    const times = (request: RequestOp): RequestOp[] => Array.from({ length: 60 }, () => request);
+    const large = putOf("a", "v".repeat(300_000));
+    for (const request of [
+      rangeOf("missing"),
+      rangeOf("k", "l", { countOnly: true }),
+      rangeOf("k", "l", { keysOnly: true }),
+      rangeOf("k", "l", { limit: 1 }),
+    ])
+      expect([request, codeOf(does(txnOf([], [large, ...times(request)], [])))]).toEqual([request, "txn"]);
+    expect(codeOf(does(txnOf([], [large, ...times(rangeOf("a"))], [])))).toBe("answerTooLarge");
+    expect(codeOf(does(txnOf([], [...times(rangeOf("a")), large], [])))).toBe("answerTooLarge"); // The previous value.
+  });
+
+  it("counts a key once that several deletes cover, so it cannot exceed the space limit", () => {
+    const { space, does } = keyspace();
+    does(putOf("w/0", "1".repeat(1_000)));
+    const deletes = [deleteOf("w/0"), deleteOf("w/", "w0"), deleteOf("w", "\0"), deleteOf("w/0")];
+    const before = space.bytes;
+    expect(codeOf(does(txnOf([], [...deletes, putOf("a", "1".repeat(1_003))], []), 0))).toBe("noSpace");
+    expect(codeOf(does(txnOf([], [txnOf([], deletes, []), putOf("a", "1".repeat(1_002))], []), 0))).toBe("txn");
+    expect(space.bytes).toBe(before);
+  });
+
+  it("visits only changes to the keys that it reads, and is refused if its ranges have too many", () => {
+    const { space, applies } = keyspace();
+    for (let at = 0; at < 40_000; at++) putKey(space, at + 2, `k${at}`, "", "0");
+    space.revision = 40_001;
+    const reads = (request: RangeRequest): RequestOp[] => Array.from({ length: 128 }, () => request);
+    const old = applies(txnOf([], reads(rangeOf("k7", "", { revision: 10 })), [])).response;
+    expect(old.type === "txn" && old.responses[127]).toMatchObject({ kvs: [{ key: "k7", mod: 9 }] });
+    expect(codeOf(applies(txnOf([], reads(rangeOf("k", "l", { countOnly: true })), [])).response)).toBe(
+      "answerTooLarge",
+    );
+  });
+
   it("has at most 128 operations, including nested ones", () => {
     const { does } = keyspace();
     const puts = (count: number) => Array.from({ length: count }, (_, at) => putOf(`k${at}`, ""));

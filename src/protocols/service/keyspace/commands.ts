@@ -5,12 +5,13 @@ import {
   growthBy,
   LEASE,
   obstacleTo,
-  type Path,
   pathOf,
   perform,
   range,
   responseBytes,
   revisionFault,
+  simpleRequests,
+  visitsBy,
 } from "./requests.ts";
 import {
   compact,
@@ -46,6 +47,12 @@ const MAX_TTL = 9_000_000_000;
  * read all keys many times.
  */
 export const MAX_RESPONSE_BYTES = 16 * 1_048_576;
+
+/**
+ * The maximum number of entries and changes that a transaction may visit, in all its ranges together. It takes about
+ * half a second.
+ */
+const MAX_VISITS = 4_000_000;
 
 /** The response to a command and the change that it made. */
 export interface Applied {
@@ -127,11 +134,14 @@ const shown = (lease: LeaseId, { ttl, renewal }: Lease): GrantedLease => ({ leas
 export function applyRequest(space: Keyspace, operation: RequestOp, room: number): Applied {
   const flaw = flawOf(operation);
   if (flaw !== null) return refused(space, flaw);
+  if (operation.type === "txn" && visitsBy(space, operation, MAX_VISITS) > MAX_VISITS)
+    return refused(space, "answerTooLarge");
   const path = operation.type === "txn" ? pathOf(space, operation) : null;
   const obstacle = obstacleTo(space, operation, path);
   if (obstacle !== null) return refused(space, obstacle);
-  if (!fits(space, operation, path, room)) return refused(space, "noSpace");
-  if (path !== null && responseBytes(space, operation, path, MAX_RESPONSE_BYTES) > MAX_RESPONSE_BYTES)
+  const requests = simpleRequests(operation, path);
+  if (!fits(space, requests, room)) return refused(space, "noSpace");
+  if (path !== null && responseBytes(space, requests, MAX_RESPONSE_BYTES) > MAX_RESPONSE_BYTES)
     return refused(space, "answerTooLarge");
   const events: KeyEvent[] = [];
   const response = perform({ space, events }, operation, path);
@@ -139,10 +149,12 @@ export function applyRequest(space: Keyspace, operation: RequestOp, room: number
   return { response, change: changeOf(space, { events }) };
 }
 
-/** Returns whether a request fits. For most puts, the previous value need not be looked up. */
-function fits(space: Keyspace, request: RequestOp, path: Path | null, room: number): boolean {
-  if (request.type === "put" && !request.ignoreValue && entryBytes(request) <= room) return true;
-  return request.type === "delete" || growthBy(space, request, path) <= Math.max(0, room);
+/** Returns whether the requests fit. For most puts, the previous value need not be looked up. */
+function fits(space: Keyspace, requests: ReturnType<typeof simpleRequests>, room: number): boolean {
+  const [first] = requests;
+  if (requests.length === 1 && first?.type === "put" && !first.ignoreValue && entryBytes(first) <= room) return true;
+  if (requests.every(({ type }) => type !== "put")) return true;
+  return growthBy(space, requests) <= Math.max(0, room);
 }
 
 const changeOf = (space: Keyspace, what: Partial<KeyspaceChange>): KeyspaceChange | null => {

@@ -9,6 +9,8 @@ import { keysOf, valuesOf } from "./table.ts";
 import type { Compare, KeyEvent, KeyspaceCommand, KeyValue, RequestOp } from "./vocabulary.ts";
 
 const ROOM = 1_000_000;
+/** A limit that some commands reach. */
+const LIMIT = 250;
 const KEYS = ["a", "b", "c", "ÿ"];
 
 type Entries = ReadonlyMap<string, KeyValue>;
@@ -192,6 +194,8 @@ describe("a keyspace, against a model of it", () => {
           }
           applyCommand(space, each, ROOM);
           model.apply(each);
+          // Reads at an earlier revision use an index of the history, which follows all later changes.
+          answerQuestion(space, rangeOf("b", "", { revision: model.revision - 1 }));
         }
         expect(JSON.parse(JSON.stringify(space))).toEqual(space);
         const { trimmed } = space;
@@ -228,7 +232,9 @@ describe("a keyspace, against a model of it", () => {
       fc.property(fc.array(command, { maxLength: 40 }), (commands) => {
         const space = emptyKeyspace();
         for (const each of commands) {
-          applyCommand(space, each, ROOM);
+          const before = space.bytes;
+          applyCommand(space, each, LIMIT - before);
+          expect(space.bytes).toBeLessThanOrEqual(Math.max(LIMIT, before));
           const { keys, leases, history, bytes, historyBytes } = space;
           expect(bytes).toBe(sum(valuesOf(keys).map(entryBytes)) + LEASE_BYTES * leases.size);
           expect(historyBytes).toBe(sum(history.map(changeBytes)));

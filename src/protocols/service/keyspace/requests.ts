@@ -4,6 +4,7 @@
  */
 import { MAX_TXN_OPERATIONS } from "./shapes.ts";
 import {
+  bytesWithin,
   covers,
   deleteKey,
   entriesIn,
@@ -13,6 +14,7 @@ import {
   type Keyspace,
   NO_LEASE,
   putKey,
+  visitsOf,
 } from "./store.ts";
 import { lookUp } from "./table.ts";
 import type {
@@ -172,44 +174,68 @@ function putObstacle(space: Keyspace, { key, lease, ignoreValue, ignoreLease }: 
   return lease === NO_LEASE || lookUp(space.leases, lease) !== null ? null : "leaseNotFound";
 }
 
-/** Returns by how many bytes a request increases the size of the keyspace. */
-export function growthBy(space: Keyspace, request: RequestOp, path: Path | null): number {
-  if (path !== null)
-    return path.branch.reduce((sum, each, at) => sum + growthBy(space, each, path.inner[at] ?? null), 0);
-  if (request.type === "put") {
+type SimpleRequest = Exclude<RequestOp, TxnRequest>;
+
+/** Returns the requests on the path, in the order in which they run. */
+export const simpleRequests = (request: RequestOp, path: Path | null): SimpleRequest[] =>
+  path === null
+    ? [request as SimpleRequest]
+    : path.branch.flatMap((each, at) => simpleRequests(each, path.inner[at] ?? null));
+
+/** Returns by how many bytes requests increase the size of the keyspace. Each deleted key counts once. */
+export function growthBy(space: Keyspace, requests: readonly SimpleRequest[]): number {
+  let growth = -bytesWithin(
+    space,
+    requests.filter(({ type }) => type === "delete").map(({ key, ...request }) => ({ key, end: "", ...request })),
+  );
+  for (const request of requests) {
+    if (request.type !== "put") continue;
     const before = entryOf(space, request.key);
     const value = request.ignoreValue ? (before?.value ?? "") : request.value;
-    return entryBytes({ key: request.key, value }) - (before === null ? 0 : entryBytes(before));
+    growth += entryBytes({ key: request.key, value }) - (before === null ? 0 : entryBytes(before));
   }
-  return request.type === "delete" ? -bytesOf(entriesIn(space, request, space.revision)) : 0;
+  return growth;
 }
 
-const bytesOf = (entries: readonly KeyValue[]): number => entries.reduce((sum, entry) => sum + entryBytes(entry), 0);
-
-/** Returns an upper bound on the size of a request's response, in bytes. Counting stops above `most`. */
-export function responseBytes(space: Keyspace, request: RequestOp, path: Path | null, most: number): number {
-  const put = putBytes(request, path);
-  const count = (each: RequestOp, at: Path | null, rest: number): number => {
-    if (at !== null) {
-      let sum = 0;
-      for (let index = 0; index < at.branch.length && sum <= rest; index++)
-        sum += count(at.branch[index] as RequestOp, at.inner[index] ?? null, rest - sum);
-      return sum;
-    }
-    if (each.type === "range") {
-      const revision = each.revision === 0 ? space.revision : each.revision;
-      return put + bytesOf(entriesIn(space, each, revision)); // The range may contain everything that was put.
-    }
-    if (each.type === "txn" || !each.prev) return 0;
-    return bytesOf(entriesIn(space, { end: "", ...each }, space.revision));
-  };
-  return count(request, path, most);
+/** Returns an upper bound on the size of the requests' responses, in bytes. Counting stops above `most`. */
+export function responseBytes(space: Keyspace, requests: readonly SimpleRequest[], most: number): number {
+  const puts: PutRequest[] = [];
+  let bytes = 0;
+  for (const request of requests) {
+    if (bytes > most) break;
+    if (request.type === "put") puts.push(request);
+    if (request.type === "range") bytes += rangeBytes(space, request, puts);
+    else if (request.prev) bytes += sumOf(entriesIn(space, { end: "", ...request }, space.revision).map(entryBytes));
+  }
+  return bytes;
 }
 
-/** Returns the total size of the entries that a request puts. */
-function putBytes(request: RequestOp, path: Path | null): number {
-  if (path !== null) return path.branch.reduce((sum, each, at) => sum + putBytes(each, path.inner[at] ?? null), 0);
-  return request.type === "put" ? entryBytes(request) : 0;
+/** Returns an upper bound on the size of a range. @param puts the earlier puts in the transaction */
+function rangeBytes(space: Keyspace, request: RangeRequest, puts: readonly PutRequest[]): number {
+  if (request.countOnly) return 0;
+  const { revision, limit, keysOnly } = request;
+  const found = entriesIn(space, request, revision === 0 ? space.revision : revision);
+  const added = revision === 0 ? puts.filter(({ key }) => covers(request, key)) : [];
+  const sizes = [...found, ...added].map(({ key, value }) => entryBytes({ key, value: keysOnly ? "" : value }));
+  if (limit === 0 || limit >= sizes.length) return sumOf(sizes);
+  return sumOf(sizes.sort((a, b) => b - a).slice(0, limit)); // Earlier requests may have deleted the first entries.
+}
+
+const sumOf = (sizes: readonly number[]): number => sizes.reduce((sum, size) => sum + size, 0);
+
+/**
+ * Returns about how many entries and changes a transaction visits, in both of its branches. Counting stops above
+ * `most`.
+ */
+export function visitsBy(space: Keyspace, { compare, success, failure }: TxnRequest, most: number): number {
+  let visits = 0;
+  for (const each of [...compare, ...success, ...failure]) {
+    if (visits > most) break;
+    if (each.type === "txn") visits += visitsBy(space, each, most - visits);
+    else if (each.type !== "put")
+      visits += visitsOf(space, each, "revision" in each && each.revision > 0 ? each.revision : space.revision);
+  }
+  return visits;
 }
 
 /** Performs a request that has already been checked. */

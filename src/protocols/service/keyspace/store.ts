@@ -6,9 +6,20 @@
  * revision is read by undoing the changes since then. The oldest changes are dropped when a client compacts them, or when
  * the history takes too many bytes.
  */
-import { isOwn } from "./layout.ts";
+import {
+  ALL_FROM,
+  changedKeysIn,
+  changesFrom,
+  countWithin,
+  covers,
+  dropFirst,
+  firstChanges,
+  within,
+} from "./history-index.ts";
 import { emptyTable, enter, entriesOf, lookUp, placeIn, strike, type Table } from "./table.ts";
 import type { ByteText, Interval, KeyEvent, KeyValue, LeaseId } from "./vocabulary.ts";
+
+export { ALL_FROM, covers } from "./history-index.ts";
 
 /** All keys, the latest changes, and the leases. */
 export interface Keyspace {
@@ -56,14 +67,12 @@ export interface Lease {
   keys: ByteText[];
 }
 
-/** The `end` of an interval without an upper bound. */
-export const ALL_FROM: ByteText = "\0";
 /** The lease id of a key without a lease. */
 export const NO_LEASE: LeaseId = "0";
 
 /**
  * A session is a lease, too: the keys that it leases are attached to this lease. Ids from here on are reserved for
- * sessions, so that they never meet ids that clients of etcd choose.
+ * sessions, so they cannot collide with ids chosen by etcd clients.
  */
 const FIRST_SESSION_LEASE = 2n ** 62n;
 const FIRST_SESSION_TEXT = String(FIRST_SESSION_LEASE);
@@ -104,33 +113,37 @@ export const entryBytes = ({ key, value }: Pick<KeyValue, "key" | "value">): num
 export const changeBytes = ({ kv, prev }: KeyEvent): number =>
   CHANGE_BYTES + kv.key.length + kv.value.length + (prev === null ? 0 : prev.value.length);
 
-/** Returns whether an interval contains the key. The service's own keys are not part of intervals around them. */
-export const covers = ({ key: from, end }: Interval, key: ByteText): boolean =>
-  end === "" ? key === from : key >= from && (end === ALL_FROM || key < end) && (!isOwn(key) || isOwn(from));
-
-/** Yields the current entries in an interval, in order of their keys. */
-function* within(space: Keyspace, interval: Interval): Iterable<KeyValue> {
-  const { key, end } = interval;
-  if (end === "") {
-    const entry = lookUp(space.keys, key);
-    if (entry !== null) yield entry;
-  } else
-    for (const [of, entry] of entriesOf(space.keys, key, end === ALL_FROM ? null : end))
-      if (covers(interval, of)) yield entry;
-}
-
 /** Returns the entries at the given revision, in order of their keys. */
 export function entriesIn(space: Keyspace, interval: Interval, revision: number): KeyValue[] {
-  const past = new Map<ByteText, KeyValue | null>();
-  for (let at = space.history.length - 1; at >= 0; at--) {
-    const { kv, prev } = space.history[at] as KeyEvent;
-    if (kv.mod <= revision) break;
-    if (covers(interval, kv.key)) past.set(kv.key, prev);
-  }
-  if (past.size === 0) return [...within(space, interval)];
-  const others = [...within(space, interval)].filter(({ key }) => !past.has(key));
+  const current = [...within(space.keys, interval)];
+  const later = firstOf(space.history, revision + 1);
+  if (later === space.history.length) return current;
+  const past = new Map(firstChanges(space.history, interval, later).map(({ kv, prev }) => [kv.key, prev]));
+  if (past.size === 0) return current;
+  const others = current.filter(({ key }) => !past.has(key));
   const changed = [...past.values()].filter((entry) => entry !== null);
   return [...others, ...changed].sort((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+/** Returns about how many entries and changed keys a read of an interval visits. */
+export function visitsOf(space: Keyspace, interval: Interval, revision: number): number {
+  const isPast = firstOf(space.history, revision + 1) < space.history.length;
+  return countWithin(space.keys, interval) + (isPast ? changedKeysIn(space.history, interval) : 0);
+}
+
+/** Returns the size of all current entries that at least one of the intervals contains. */
+export function bytesWithin(space: Keyspace, intervals: readonly Interval[]): number {
+  let [bytes, reached] = [0, ""];
+  for (const { key, end } of [...intervals].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))) {
+    const to = end === "" ? `${key}\0` : end;
+    if (key > reached) reached = key;
+    // Entries before that have been counted.
+    for (const [of, entry] of entriesOf(space.keys, reached, end === ALL_FROM ? null : to))
+      if (covers({ key, end }, of)) bytes += entryBytes(entry);
+    if (end === ALL_FROM) break;
+    if (to > reached) reached = to;
+  }
+  return bytes;
 }
 
 /** Returns at most `limit` current entries in an interval for which `select` returns a value, as those values. */
@@ -141,7 +154,7 @@ export function firstIn<T>(
   select: (kv: KeyValue) => T | null,
 ): T[] {
   const found: T[] = [];
-  for (const entry of within(space, interval)) {
+  for (const entry of within(space.keys, interval)) {
     if (found.length === limit) break;
     const selected = select(entry);
     if (selected !== null) found.push(selected);
@@ -221,9 +234,7 @@ export function eventsFrom(
   const { history } = space;
   const events: KeyEvent[] = [];
   let bytes = 0;
-  for (let at = firstOf(history, from); at < history.length; at++) {
-    const event = history[at] as KeyEvent;
-    if (!covers(interval, event.kv.key)) continue;
+  for (const event of changesFrom(history, interval, firstOf(history, from))) {
     if (bytes > maxBytes && event.kv.mod !== events.at(-1)?.kv.mod) return { events, next: event.kv.mod };
     bytes += changeBytes(event);
     events.push(event);
@@ -299,7 +310,7 @@ export function trim(space: Keyspace, revision: number): void {
 
 /** Drops the changes before the given revision, and returns them. */
 function drop(space: Keyspace, revision: number): KeyEvent[] {
-  const dropped = space.history.splice(0, firstOf(space.history, revision));
+  const dropped = dropFirst(space.history, firstOf(space.history, revision));
   for (const event of dropped) space.historyBytes -= changeBytes(event);
   return dropped;
 }
