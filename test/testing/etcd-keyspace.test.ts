@@ -36,6 +36,33 @@ test("other members read a put, and each reports it once", async () => {
   });
 });
 
+test("a value that is not JSON spoils only its own entry, which a put repairs", async () => {
+  const world = simulate({ members: 3, seed: 6 });
+  await world.run(async () => {
+    await ready(world);
+    const settings = world.member(2).map<number>("settings");
+    const changes = settings.watch();
+    await settings.put("a", 1);
+    await of(world, 1).execute(putOf("map/settings/b", "hello"));
+    await settings.put("c", 3);
+    expect((await settings.range()).entries).toMatchObject([
+      { key: "a", value: 1 },
+      { key: "c", value: 3 },
+    ]);
+    await expect(settings.get("b")).rejects.toThrow(
+      'expected the value of "b" in the map "settings" written by another program to be JSON, or bytes in base64, got "hello"',
+    );
+    for (const change of [
+      { type: "put", key: "a" },
+      { type: "delete", key: "b" },
+      { type: "put", key: "c" },
+    ])
+      expect(await changes.next()).toMatchObject({ value: change });
+    await settings.put("b", 2);
+    expect(await settings.get("b")).toBe(2);
+  });
+});
+
 test("maps and counters are keys, which both sides write, read and watch", async () => {
   const world = simulate({ members: 3, seed: 6 });
   await world.run(async () => {

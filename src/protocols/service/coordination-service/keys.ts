@@ -172,11 +172,11 @@ export function forgetMap({ keyspace }: Data, map: string): void {
 /** Adds to a counter, or sets it. Counters are safe integers, so sums are the same on every computer. */
 export function applyToCounter(on: Applying, operation: CounterOperation): Result {
   const key = counterKey(operation.name);
-  const before = counterIn(on.data, operation.name);
+  const before = operation.type === "add" ? counterIn(on.data, operation.name) : 0;
   if (typeof before !== "number") return before;
   const given = operation.type === "add" ? operation.by : operation.to;
   if (!Number.isSafeInteger(given)) return refuse("bad-operation", `expected a whole number, got ${given}`);
-  const value = operation.type === "add" ? before + given : given;
+  const value = before + given;
   if (!Number.isSafeInteger(value))
     return refuse("overflow", `the sum of ${before} and ${given} exceeds the range of a counter`);
   const response = noted(on, applyRequest(on.data.keyspace, putOf(key, String(value)), roomIn(on)));
@@ -194,5 +194,6 @@ function counterIn({ keyspace }: Data, name: string): number | Refusal {
   const text = entryOf(keyspace, counterKey(name))?.value ?? "0";
   const value = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isSafeInteger(value)) return value;
-  return refuse("bad-operation", `expected the counter ${name} to be a whole number, got ${text.slice(0, 40)}`);
+  const got = `expected the counter ${name} to be a whole number, got ${text.slice(0, 40)}`;
+  return refuse("bad-operation", `${got}: another program wrote it; set the counter to repair it`);
 }

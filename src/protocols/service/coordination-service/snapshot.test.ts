@@ -181,6 +181,7 @@ it("is read a chunk at a time, and later commands are performed after it, in ord
 
 it.each([
   ["without its last chunk", (snapshot: Chunk[]) => snapshot.slice(0, -1)],
+  ["with an unknown line", (snapshot: Chunk[]) => [Chunk.of('{"map":"m","keys":["k"],"values":["1"]}\n'), ...snapshot]],
   ["without its end", (snapshot: Chunk[]) => [new Chunk((snapshot[0] as Chunk).bytes.slice(0, -5))]],
 ])("is rejected %s", (_how, cut) => {
   const { state, saved, propose, go } = saver();

@@ -187,7 +187,8 @@ function readLine(reading: Reading, line: Line): void {
       line.values.map((entry) => [entry[0], unpacked(entry)]),
     );
   else if (line.list === "history") for (const event of line.values) data.keyspace.history.push(unpackedEvent(event));
-  else for (const session of line.values) data.sessions.push(session);
+  else if (line.list === "sessions") for (const session of line.values) data.sessions.push(session);
+  else throw new InvariantViolation("bad-snapshot", `unknown line ${JSON.stringify(line).slice(0, 40)}`);
 }
 
 const tableWith = <V>(table: Table<V>, copy: (value: V) => V): Table<V> =>

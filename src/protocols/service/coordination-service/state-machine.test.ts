@@ -267,6 +267,7 @@ describe("counters", () => {
     for (const value of ["", "x", "1.5", "9007199254740992"])
       expect(written(value)).toMatchObject({ code: "bad-operation" });
     expect(apply(0, { type: "add", name: "c", by: 1 })).toMatchObject({ code: "bad-operation" });
+    expect(apply(0, { type: "set", name: "c", to: 5 })).toEqual({ type: "counted", value: 5 });
   });
 });
 

@@ -57,7 +57,8 @@ describe("the key of a map's key", () => {
   });
 
   it("is unambiguous", () => {
-    const name = fc.oneof(text, fc.string({ unit: fc.constantFrom("/", "%", "2", "F", "5", "f", "ü") }));
+    const any = fc.oneof(text, fc.string({ unit: fc.constantFrom("/", "%", "2", "F", "5", "f", "ü") }));
+    const name = any.filter((each) => each !== "");
     fc.assert(
       fc.property(name, name, (map, key) => {
         expect(placeOf(mapKey(map, key))).toEqual({ map, key });
@@ -72,10 +73,18 @@ describe("the key of a map's key", () => {
     expect([placeOf(mapKey(`${name}/`, "k")), placeOf(mapKey("m", `${key}k`))]).toEqual([null, null]);
   });
 
-  it.each(["map/settings", "maps/a/b", "map/a%2fb/c", "map/50%/c", "map/\xff/c", "map/a/\xff", "counter/a/b", "x"])(
-    "cannot be %j",
-    (key) => {
-      expect(placeOf(key)).toBeNull();
-    },
-  );
+  it.each([
+    "map/settings",
+    "maps/a/b",
+    "map/a%2fb/c",
+    "map/50%/c",
+    "map/\xff/c",
+    "map/a/\xff",
+    "map//x",
+    "map/m/",
+    "counter/a/b",
+    "x",
+  ])("cannot be %j", (key) => {
+    expect(placeOf(key)).toBeNull();
+  });
 });

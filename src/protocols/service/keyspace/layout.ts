@@ -7,8 +7,8 @@
  *     coterie/counter/<counter>       clients of etcd can neither read nor write these keys
  *
  * All of them are in UTF-8. In the name of a map, `%` is written as `%25` and `/` as `%2F`, so the name ends at the next
- * `/`. Keys of maps and names of counters are not escaped. A key that is not valid UTF-8, or that is longer than the keys of
- * maps may be, belongs to no map.
+ * `/`. Keys of maps and names of counters are not escaped. A key that is not valid UTF-8, that is longer than the keys of
+ * maps may be, or that lacks the name of its map or its own name, belongs to no map.
  */
 import { bytesOfText, textOfBytes } from "./byte-text.ts";
 import type { ByteText, Interval } from "./vocabulary.ts";
@@ -56,7 +56,7 @@ export function placeOf(bytes: ByteText): { map: string; key: string } | null {
   if (!bytes.startsWith(MAPS, prefix.length) || slash === -1 || bytes.length - slash > MAX_KEY_BYTES + 1) return null;
   const name = textOfBytes(bytes.slice(start, slash));
   const key = textOfBytes(bytes.slice(slash + 1));
-  if (name === null || key === null) return null;
+  if (!name || !key) return null;
   const map = prefix + name.replaceAll("%2F", "/").replaceAll("%25", "%");
   const isName = bytesOfText(map).length <= MAX_NAME_BYTES && bytes.startsWith(mapPrefix(map)); // Written in the only valid way.
   return isName ? { map, key } : null;
