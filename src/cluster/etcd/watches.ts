@@ -189,7 +189,9 @@ export class Watches {
     const asking = (): Watch[] => [...this.#watches].filter((watch) => watch.notifiesProgress);
     while (asking().length > 0) {
       await sleep(this.#keyspace.timers, this.#progressMs, { ref: false });
-      for (const watch of asking()) watch.notifyProgress();
+      // All changes up to this revision have reached the watches. Some revisions changed no key.
+      const size = await this.#keyspace.ask({ type: "size" }).catch(() => null); // There may be no majority.
+      for (const watch of asking()) watch.notifyProgress(size?.revision ?? 0);
     }
     this.#isNotifying = false;
   }
@@ -311,8 +313,12 @@ class Watch {
     return this.#request.progress_notify;
   }
 
-  /** Reports the watch's revision if nothing has been sent since the last call. Called at intervals. */
-  notifyProgress(): void {
+  /**
+   * Reports the watch's revision if nothing has been sent since the last call. Called at intervals.
+   * @param revision a revision up to which all changes have been heard
+   */
+  notifyProgress(revision: number): void {
+    if (this.isUpToDate) this.upTo = Math.max(this.upTo, revision);
     if (this.#isQuiet && this.isUpToDate) this.#report().catch(this.#around.fail);
     this.#isQuiet = true;
   }

@@ -2,11 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { grantRun } from "../../../../test/protocols/service/grant-runs.ts";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
-import { putOf, rangeOf } from "../keyspace/new-requests.ts";
+import { problem } from "../../../core/shape.ts";
+import { applyRequest } from "../keyspace/commands.ts";
+import { deleteOf, putOf, rangeOf } from "../keyspace/new-requests.ts";
+import { NO_LEASE, putKey } from "../keyspace/store.ts";
 import { keysOf, valuesOf } from "../keyspace/table.ts";
 import type { KeyspaceCommand } from "../keyspace/vocabulary.ts";
 import { changeIn } from "./keys.ts";
-import { type Operation, prefixRange, STATE_MACHINE_VERSION, type Step } from "./operations.ts";
+import { answerShape, type Operation, prefixRange, STATE_MACHINE_VERSION, type Step } from "./operations.ts";
 
 const put = (key: string, value: string, isLeased = false): Operation => ({
   type: "put",
@@ -241,6 +244,16 @@ describe("keys", () => {
       { type: "keysAnswered", caller: "me", response: { type: "put", prev: { mod: 2 } } },
     ]);
   });
+});
+
+it("answers with all changes of one revision, however many", () => {
+  const { data, ask } = withSessions(1);
+  for (let at = 0; at < 105_000; at++) putKey(data.keyspace, at + 2, `map/m/${at}`, "1", NO_LEASE);
+  data.keyspace.revision = 105_001;
+  applyRequest(data.keyspace, deleteOf("map/m/", "map/m0"), 0);
+  const answer = ask({ type: "changes", map: "m", after: 105_001 });
+  expect(answer.type === "changes" && answer.changes.length).toBe(105_000);
+  expect(problem(answerShape, answer, "the answer")).toBeNull();
 });
 
 describe("counters", () => {

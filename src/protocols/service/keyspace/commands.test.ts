@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { answerQuestion, applyCommand } from "./commands.ts";
 import { deleteOf, putOf, rangeOf, txnOf } from "./new-requests.ts";
 import { bound, emptyKeyspace, enterLease, type Keyspace, leaseOf, putKey } from "./store.ts";
+import { lookUp } from "./table.ts";
 import type {
   Compare,
   KeyspaceCommand,
@@ -253,6 +254,7 @@ describe("a keyspace", () => {
     expect(values(rangeOf("\0", "\0"))).toEqual(["a=1", "d=1"]);
     expect(values(rangeOf("c", "d"))).toEqual([]);
     expect(values(rangeOf("coterie/", "coterie0"))).toEqual(["permissionDenied"]);
+    expect(codeOf(finds(eventsOf(1, 1_000, "coterie/x", "")))).toBe("permissionDenied");
     for (const request of [putOf("coterie/x", "2"), deleteOf("coterie/x"), deleteOf("coterie/", "\0")])
       expect(codeOf(does(request))).toBe("permissionDenied");
     const isThere: Compare = { key: "coterie/x", end: "", type: "version", result: "equal", number: 1 };
@@ -423,7 +425,7 @@ describe("leases", () => {
     enterLease(space, lease, 10, 0);
     putKey(space, 2, "a", "1", lease);
     space.revision = 2;
-    expect(finds({ type: "lease", lease, keys: true })).toMatchObject({ ttl: 10, keys: ["a"] });
+    expect(codeOf(finds({ type: "lease", lease, keys: true }))).toBe("leaseNotFound");
     expect(finds({ type: "leases" })).toMatchObject({ leases: [] });
     const commands = [{ type: "renew" }, { type: "revoke" }, { type: "expire", renewal: 0 }] as const;
     for (const command of commands) expect(codeOf(does({ ...command, lease }))).toBe("leaseNotFound");
@@ -431,7 +433,7 @@ describe("leases", () => {
     expect(codeOf(does({ type: "grant", lease: leaseOf(8), ttl: 9 }))).toBe("leaseExists");
     expect(codeOf(does(putOf("b", "1", { lease })))).toBe("leaseNotFound");
     expect(codeOf(does(putOf("a", "2", { ignoreLease: true })))).toBe("put");
-    expect(finds({ type: "lease", lease, keys: true })).toMatchObject({ keys: ["a"] });
+    expect(lookUp(space.leases, lease)).toMatchObject({ keys: ["a"] });
     expect(codeOf(does({ type: "grant", lease: String(2n ** 62n - 1n), ttl: 9 }))).toBe("lease");
   });
 

@@ -95,7 +95,7 @@ export function answerQuestion(space: Keyspace, question: KeyspaceQuestion): Key
     }
     case "lease": {
       const lease = lookUp(space.leases, question.lease);
-      if (lease === null) return refused(space, "leaseNotFound").response;
+      if (lease === null || sessionOfLease(question.lease) !== null) return refused(space, "leaseNotFound").response;
       return { type: "lease", revision, ttl: lease.ttl, keys: question.keys ? lease.keys.filter(isOfClients) : [] };
     }
     case "leases":
@@ -103,6 +103,7 @@ export function answerQuestion(space: Keyspace, question: KeyspaceQuestion): Key
     case "size":
       return { type: "size", revision, bytes: space.bytes };
     case "events":
+      if (isOwn(question.key)) return refused(space, "permissionDenied").response;
       if (!hasEvents(space, question, question.from)) return refused(space, "compacted").response;
       return { type: "events", revision, ...eventsFrom(space, question, question.from, question.maxBytes) };
   }
