@@ -8,8 +8,8 @@
  *
  * No token is issued twice, for the following reason. Tokens and client ids are revisions, and the old cluster may
  * have continued after the snapshot. The new cluster starts at a revision that the old one cannot have reached: 2^40
- * higher, plus a million for each second since the snapshot. The numbers of sessions skip as many. A watch from the old cluster fails with
- * `compacted`, and a client must take a new id.
+ * higher, plus a million for each second since the snapshot. Session ids advance by the same distance. A watch from the
+ * old cluster fails with `compacted`, and a client must take a new id.
  */
 import { UsageError } from "../../../core/errors.ts";
 import { clone } from "../../../core/plain.ts";
@@ -47,7 +47,7 @@ export function restored(saved: Data, revision: Revision): Data {
   keyspace.revision = revision;
   for (const session of [...data.sessions]) endSession({ data, limits, tell: () => {} }, session, "expired");
   for (const map of [ENDPOINTS, ETCD_ENDPOINTS]) forgetMap(data, map);
-  keyspace.revision += 1; // Of the compaction, so that watches from earlier revisions fail.
+  keyspace.revision += 1; // The compaction takes this revision, so watches from earlier revisions fail.
   compact(keyspace, keyspace.revision);
   data.lives = {};
   data.forgottenClients = FIRST_CLIENT + keyspace.revision;

@@ -161,7 +161,7 @@ export const emptyData = (): Data => ({
   groups: emptyTable(),
 });
 
-/** Options that limit the size of the state, so that a snapshot always fits in the log. */
+/** Options that limit the size of the state, and so the size of a snapshot. */
 export const limitOptions = {
   maxBytes: whole(8_388_608, "the maximum size of all keys, values, items and sessions together, in bytes"),
   maxNames: whole(10_000, "the maximum number of names of each kind: locks, barriers, queues and groups"),
