@@ -7,7 +7,6 @@ import { expect, test } from "vitest";
 import { MAX_NAME_BYTES } from "../../src/cluster/services/instance-name.ts";
 import { defaultLimits } from "../../src/cluster/services/membership.ts";
 import { limits } from "../../src/cluster/services/state/limits.ts";
-import { MAX_ANSWER_CHARS } from "../../src/protocols/service/coordination-service/keys.ts";
 import {
   MAX_OPERATION_BYTES,
   MAX_PARTIES,
@@ -16,19 +15,11 @@ import {
 } from "../../src/protocols/service/coordination-service/operations.ts";
 import { replicaDefaults } from "../../src/protocols/service/coordination-service/replica.ts";
 import { sessionOptions } from "../../src/protocols/service/coordination-service/session-options.ts";
+import { MAX_RESPONSE_BYTES } from "../../src/protocols/service/keyspace/commands.ts";
 import { root } from "./markdown.ts";
 
-const {
-  maxBytes,
-  maxNames,
-  maxWaiting,
-  maxItems,
-  maxChanges,
-  maxChangeBytes,
-  maxPendingBytes,
-  maxMachines,
-  maxMachineBytes,
-} = replicaDefaults;
+const { maxBytes, maxNames, maxWaiting, maxItems, maxHistoryBytes, maxPendingBytes, maxMachines, maxMachineBytes } =
+  replicaDefaults;
 const { maxInstances, maxWaiters } = defaultLimits;
 const { maxPending: maxCalls, maxPendingChars } = sessionOptions.defaults;
 
@@ -41,8 +32,8 @@ const rows: readonly (readonly [string, string, string])[] = [
   ["a map key", bytes(limits.keyBytes), "`bad-key`"],
   ["`from` and `to` in `range()`; a `prefix` has the same limit as a key", bytes(limits.boundBytes), "`bad-option`"],
   ["a value, a queue item or a command, as JSON or base64", bytes(limits.valueBytes), "`too-large`"],
-  ["all keys, values, queue items and state-machine states combined", bytes(maxBytes), "`state-full`"],
-  ["maps, counters, queues or barriers in use, for each kind", count(maxNames), "`state-full`"],
+  ["all keys, values, queue items and sessions combined", bytes(maxBytes), "`state-full`"],
+  ["queues or barriers in use, for each kind", count(maxNames), "`state-full`"],
   ["locks, elections, semaphores and read-write locks in use, combined", count(maxNames), "`state-full`"],
   [
     "holders, waiters or candidates for one lock, semaphore, read-write lock or election, across all members",
@@ -56,9 +47,9 @@ const rows: readonly (readonly [string, string, string])[] = [
   ["takers waiting for or holding an item from one queue, across all members", count(maxWaiting), "`state-full`"],
   ["keys that one transaction reads and writes", count(limits.transactionKeys), "`too-large`"],
   ["a transaction as JSON, including all comparisons and writes", bytes(MAX_WHOLE_BYTES), "`too-large`"],
-  ["total size of the values that one transaction reads", `${count(MAX_ANSWER_CHARS)} characters`, "`too-large`"],
+  ["total size of the values that one transaction reads", bytes(MAX_RESPONSE_BYTES), "`too-large`"],
   ["entries that one `range()` call returns", count(limits.range), "`bad-option` for a higher `limit`"],
-  ["changes remembered for watches", `${count(maxChanges)}, and ${bytes(maxChangeBytes)}`, "`compacted`"],
+  ["changes remembered for watches, with the previous values", bytes(maxHistoryBytes), "`compacted`"],
   ["state machines", count(maxMachines), "`state-full`"],
   ["the state of one state machine, as JSON", bytes(maxMachineBytes), "`too-large`"],
   ["a result from a state machine, as JSON", bytes(MAX_OPERATION_BYTES), "`too-large`"],

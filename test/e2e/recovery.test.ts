@@ -54,9 +54,7 @@ test("saved, shown and restored: an incomplete file is rejected, and so is a fol
     salvaged: null,
     maps: 1,
     keys: 1,
-    counters: 0,
-    queues: 0,
-    items: 0,
+    ...{ counters: 0, otherKeys: 0, queues: 0, items: 0 },
     machines: [],
     sessions: 1,
     leasedKeys: 0,
@@ -72,7 +70,10 @@ test("saved, shown and restored: an incomplete file is rejected, and so is a fol
     expect(stderr.replaceAll(/\s+/g, " ")).toContain(why);
   };
   await refused(bytes.subarray(0, bytes.length - 9), "its end is missing");
-  await refused(Buffer.from(bytes.toString().replace("éé", "ée")), "it was altered: its digest differs");
+  await refused(
+    Buffer.from(bytes.toString().replace("map/stock/", "map/stack/")),
+    "it was altered: its digest differs",
+  );
   await refused(Buffer.from(bytes.toString().replace('"version":1', '"version":2')), "got version 2");
   await refused(Buffer.from("COTERIE"), "it has no snapshot header");
 

@@ -12,10 +12,12 @@ export interface ServiceBug {
   readonly by: "adversity" | "operations" | "failover" | "slow link";
 }
 
-const FOLDER = "src/protocols/service/coordination-service";
+const FOLDER = "src/protocols/service";
 
-const inFile = (file: string, bugs: readonly Omit<ServiceBug, "file">[]): ServiceBug[] =>
-  bugs.map((bug) => ({ ...bug, file: `${FOLDER}/${file}` }));
+const inFile = (name: string, bugs: readonly Omit<ServiceBug, "file">[]): ServiceBug[] => {
+  const file = name.includes("/") ? `${FOLDER}/${name}` : `${FOLDER}/coordination-service/${name}`;
+  return bugs.map((bug) => ({ ...bug, file }));
+};
 
 export const serviceBugs: readonly ServiceBug[] = [
   ...inFile("sessions.ts", [
@@ -63,8 +65,8 @@ export const serviceBugs: readonly ServiceBug[] = [
     {
       name: "numbers-not-in-the-snapshot",
       summary: "a snapshot forgets which operations of a session have been applied",
-      find: `beginWriting(state.index, asItStands(state.data, machines), `,
-      replace: `beginWriting(state.index, { ...asItStands(state.data, machines), sessions: state.data.sessions.map((each) => ({ ...each, applied: 0, replies: [] })) }, `,
+      find: `beginWriting(state.index, asItStands(state.data), `,
+      replace: `beginWriting(state.index, { ...asItStands(state.data), sessions: state.data.sessions.map((each) => ({ ...each, applied: 0, replies: [] })) }, `,
       by: "adversity",
     },
   ]),
@@ -77,25 +79,25 @@ export const serviceBugs: readonly ServiceBug[] = [
       by: "adversity",
     },
   ]),
-  ...inFile("keys.ts", [
+  ...inFile("keyspace/store.ts", [
     {
       name: "plain-put-stays-leased",
       summary: "a plain put to a leased key keeps the lease",
-      find: `{ value, revision, session: isLeased ? session : null }`,
-      replace: `{ value, revision, session: isLeased ? session : (lookUp(table, key)?.session ?? null) }`,
+      find: `  attach(space, kv.key, prev?.lease ?? NO_LEASE, kv.lease);\n`,
+      replace: `  if (kv.lease !== NO_LEASE) attach(space, kv.key, prev?.lease ?? NO_LEASE, kv.lease);\n`,
       by: "operations",
     },
     {
       name: "lease-stays-with-the-first",
       summary: "a leased put to the leased key of another session does not take over the lease",
-      find: `{ value, revision, session: isLeased ? session : null }`,
-      replace: `{ value, revision, session: isLeased ? (lookUp(table, key)?.session ?? session) : null }`,
+      find: `  attach(space, kv.key, prev?.lease ?? NO_LEASE, kv.lease);\n`,
+      replace: `  if (kv.lease === NO_LEASE || (prev?.lease ?? NO_LEASE) === NO_LEASE) attach(space, kv.key, prev?.lease ?? NO_LEASE, kv.lease);\n`,
       by: "operations",
     },
     {
       name: "discards-without-report",
       summary: "discarded changes are not reported as forgotten",
-      find: `    noteForgotten(kept, oldest);\n`,
+      find: `  space.trimmed = revision;\n`,
       replace: ``,
       by: "adversity",
     },

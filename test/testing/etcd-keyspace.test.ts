@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { KeyspaceClient } from "../../src/cluster/etcd/keyspace-client.ts";
 import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
-import { putOf, rangeOf, txnOf } from "../../src/protocols/service/keyspace/keyspace-requests.fixture.ts";
+import { putOf, rangeOf, txnOf } from "../../src/protocols/service/keyspace/new-requests.ts";
 import type { KeyspaceChange } from "../../src/protocols/service/keyspace/vocabulary.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 
@@ -33,6 +33,65 @@ test("other members read a put, and each reports it once", async () => {
       code: 5,
       details: "etcdserver: requested lease not found",
     });
+  });
+});
+
+test("a value that is not JSON spoils only its own entry, which a put repairs", async () => {
+  const world = simulate({ members: 3, seed: 6 });
+  await world.run(async () => {
+    await ready(world);
+    const settings = world.member(2).map<number>("settings");
+    const changes = settings.watch();
+    await settings.put("a", 1);
+    await of(world, 1).execute(putOf("map/settings/b", "hello"));
+    await settings.put("c", 3);
+    expect((await settings.range()).entries).toMatchObject([
+      { key: "a", value: 1 },
+      { key: "c", value: 3 },
+    ]);
+    await expect(settings.get("b")).rejects.toThrow(
+      'expected the value of "b" in the map "settings" written by another program to be JSON, or bytes in base64, got "hello"',
+    );
+    for (const change of [
+      { type: "put", key: "a" },
+      { type: "delete", key: "b" },
+      { type: "put", key: "c" },
+    ])
+      expect(await changes.next()).toMatchObject({ value: change });
+    await settings.put("b", 2);
+    expect(await settings.get("b")).toBe(2);
+  });
+});
+
+test("maps and counters are keys, which both sides write, read and watch", async () => {
+  const world = simulate({ members: 3, seed: 6 });
+  await world.run(async () => {
+    await ready(world);
+    const keyspace = of(world, 1);
+    const member = world.member(2);
+    const settings = member.map<unknown>("settings");
+    const changes = settings.watch();
+    const heard: string[] = [];
+    keyspace.listen((change) => heard.push(...(change?.events ?? []).map(({ kv }) => `${kv.key}=${kv.value}`)));
+    await keyspace.execute(putOf("map/settings/x", "1"));
+    const revision = await settings.put("ö", { a: true });
+    await member.map("a/b").put("c/d", "e", { leased: true });
+    await member.counter("n").add(5);
+    expect(await changes.next()).toMatchObject({ value: { type: "put", key: "x", value: 1, revision: revision - 1 } });
+    expect(await changes.next()).toMatchObject({ value: { type: "put", key: "ö", value: { a: true }, revision } });
+    const { kvs } = await keyspace.ask(rangeOf("\0", "\0"));
+    expect(kvs.map(({ key, value }) => `${key}=${value}`)).toEqual([
+      "counter/n=5",
+      'map/a%2Fb/c/d="e"',
+      "map/settings/x=1",
+      'map/settings/\xc3\xb6={"a":true}',
+    ]);
+    expect(heard.toSorted()).toEqual(kvs.map(({ key, value }) => `${key}=${value}`));
+    expect(BigInt(kvs[1]?.lease ?? 0)).toBeGreaterThan(2n ** 62n);
+    await member.leave();
+    expect(await keyspace.ask(rangeOf("map/a%2Fb/", "map/a%2Fb0"))).toMatchObject({ count: 0 });
+    await keyspace.execute({ type: "delete", key: "map/settings/", end: "map/settings0", prev: false });
+    expect(await world.member(3).map("settings").range()).toMatchObject({ entries: [] });
   });
 });
 

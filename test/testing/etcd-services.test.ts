@@ -9,7 +9,7 @@ import { electionService, lockService } from "../../src/cluster/etcd/lock-servic
 import { Watches } from "../../src/cluster/etcd/watches.ts";
 import type { ClusterMembers } from "../../src/cluster/services/cluster-api.ts";
 import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
-import { deleteOf, putOf } from "../../src/protocols/service/keyspace/keyspace-requests.fixture.ts";
+import { deleteOf, putOf } from "../../src/protocols/service/keyspace/new-requests.ts";
 import { newCounts } from "../../src/runtime/metrics.ts";
 import { simulate } from "../../src/testing/index.ts";
 import { asked, at, create, headerOf, streamOf, until, valuesIn } from "./etcd-client.ts";
@@ -226,7 +226,7 @@ test("members are listed, added, removed and made leader by the ids that etcd's 
     await until(world, () => leader() === next);
     await expect(asked.call(MoveLeader, { targetID: "101" })).rejects.toThrow("etcdserver: not leader");
     const status = await asked.call(maintenanceService(partsAt(1)).Status, {});
-    expect(status).toMatchObject({ version: "3.4.31", leader: String(100 + next), dbSize: 0, isLearner: false });
+    expect(status).toMatchObject({ version: "3.4.31", leader: String(100 + next), dbSize: 64, isLearner: false });
     for (const role of ["learner", "joining"] as const) {
       const list = [{ id: 1, address: "10.0.0.1:7100", role }];
       const members = { members: () => Promise.resolve(list) } as unknown as ClusterMembers;

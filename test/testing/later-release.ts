@@ -114,8 +114,8 @@ const lowBounds: readonly Change[] = [
   {
     name: "how many changes are remembered",
     file: `${SERVICE}/state.ts`,
-    find: "  maxChanges: whole(\n    10_000,",
-    replace: "  maxChanges: whole(\n    60,",
+    find: "  maxHistoryBytes: whole(\n    67_108_864,",
+    replace: "  maxHistoryBytes: whole(\n    15_000,",
   },
 ];
 

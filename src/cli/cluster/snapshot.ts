@@ -9,8 +9,9 @@ import { salvageFolders } from "../../cluster/snapshot/salvaged-folders.ts";
 import { readSnapshotFile, type Snapshot, type SnapshotHeader } from "../../cluster/snapshot/snapshot-file.ts";
 import { UsageError } from "../../core/errors.ts";
 import { counted } from "../../experiment/paragraph.ts";
-import { OWN_NAMES } from "../../protocols/service/coordination-service/operations.ts";
-import { entriesOf, keysOf, valuesOf } from "../../protocols/service/coordination-service/table.ts";
+import { isCounterKey, isOwn, placeOf } from "../../protocols/service/keyspace/layout.ts";
+import { sessionOfLease } from "../../protocols/service/keyspace/store.ts";
+import { keysOf, valuesOf } from "../../protocols/service/keyspace/table.ts";
 import { type DataOptions, withDataOptions } from "../client/endpoints.ts";
 import { type Manual, withManual } from "../manual.ts";
 import { codeAfter, ExitWith, type Invocation, progressLine, say } from "../output.ts";
@@ -169,8 +170,8 @@ maps       3 with 120 keys
   exitCodes: "0 the snapshot is complete; 2 the file is missing, incomplete, altered or not a snapshot",
   details: `The line \`ended\` counts sessions, leased keys and grants. A restored cluster does not have any of them.
 
-With \`--json\`: \`{ "cluster", "member", "at", "revision", "salvaged", "maps", "keys", "counters", "queues", "items", "machines",
-"sessions", "leasedKeys", "grants" }\`. Most fields are counts. \`at\` is in milliseconds since 1970, \`salvaged\` is null or
+With \`--json\`: \`{ "cluster", "member", "at", "revision", "salvaged", "maps", "keys", "counters", "otherKeys", "queues", "items",
+"machines", "sessions", "leasedKeys", "grants" }\`. Most fields are counts. \`at\` is in milliseconds since 1970, \`salvaged\` is null or
 \`{ "folders", "voters", "uncertain" }\`, and \`machines\` is a list of names.`,
 };
 
@@ -245,6 +246,8 @@ export interface SnapshotContents extends SnapshotHeader {
   readonly maps: number;
   readonly keys: number;
   readonly counters: number;
+  /** The number of keys that belong to no map and are no counter. Clients of etcd have written them. */
+  readonly otherKeys: number;
   readonly queues: number;
   /** The number of items, including those that have been taken. */
   readonly items: number;
@@ -261,19 +264,20 @@ export interface SnapshotContents extends SnapshotHeader {
 
 /** Counts the contents of a snapshot, excluding names that are reserved for members. */
 export function contentsOf({ header, data }: Snapshot): SnapshotContents {
-  const isOfUsers = (name: string): boolean => !name.startsWith(OWN_NAMES);
-  const maps = [...entriesOf(data.maps)].filter(([name]) => isOfUsers(name)).map(([, map]) => map);
-  const keys = maps.flatMap(valuesOf);
+  const entries = valuesOf(data.keyspace.keys).filter(({ key }) => !isOwn(key));
+  const maps = entries.flatMap(({ key }) => placeOf(key)?.map ?? []);
+  const counters = entries.filter(({ key }) => isCounterKey(key)).length;
   return {
     ...header,
-    maps: maps.length,
-    keys: keys.length,
-    counters: keysOf(data.counters).filter(isOfUsers).length,
+    maps: new Set(maps).size,
+    keys: maps.length,
+    counters,
+    otherKeys: entries.length - maps.length - counters,
     queues: data.queues.size,
     items: valuesOf(data.queues).reduce((sum, queue) => sum + queue.items.length + queue.taken.length, 0),
     machines: keysOf(data.machines),
     sessions: data.sessions.length,
-    leasedKeys: keys.filter(({ session }) => session !== null).length,
+    leasedKeys: entries.filter(({ lease }) => sessionOfLease(lease) !== null).length,
     grants: valuesOf(data.locks).reduce((sum, lock) => sum + lock.holders.length, 0),
   };
 }
@@ -298,6 +302,7 @@ export function inWords(contents: SnapshotContents): Readonly<Record<string, str
     }),
     maps: `${contents.maps} with ${some(contents.keys, "key")}`,
     counters: contents.counters,
+    "other keys": contents.otherKeys,
     queues: `${contents.queues} with ${some(contents.items, "item")}`,
     machines: machines.length === 0 ? "none" : machines.join(", "),
     ended: `${gone.join(", ")} (not in a restored cluster)`,

@@ -24,10 +24,9 @@ import {
   type Result,
   type Revision,
   resultShape,
-  type ServiceEvent,
   type SessionId,
 } from "../../protocols/service/coordination-service/operations.ts";
-import type { Topic } from "../services/state/service.ts";
+import type { Told, Topic } from "../services/state/service.ts";
 
 /** The protocol version. Members refuse clients with a different version. */
 export const CLIENT_VERSION = 1;
@@ -80,10 +79,7 @@ export type MemberWord =
   | { type: "farewell"; code: string; reason: string; isFinal: boolean };
 
 /** The log events that a client receives: those about itself and about the names that it follows. */
-export type ToldClient = Extract<
-  ServiceEvent,
-  { type: "changed" | "opened" | "granted" | "released" | "item" | "passed" }
->;
+export type ToldClient = Extract<Told, { type: "changed" | "opened" | "granted" | "released" | "item" | "passed" }>;
 
 /** The maximum number of names that a client can follow: maps that it watches, the endpoint map, and elections. */
 export const MAX_FOLLOWED = 1_000;

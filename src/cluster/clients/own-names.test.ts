@@ -19,7 +19,8 @@ describe("reserved names", () => {
     { ...nothing, compare: [compare], success: [], failure: [] },
     { ...nothing, compare: [], success: [put(ENDPOINTS)], failure: [] },
     { ...nothing, compare: [], success: [], failure: [put(ENDPOINTS)] },
-    { type: "execute", machine: "coterie/etcd", command: "{}" },
+    { type: "execute", machine: "coterie/machine", command: "{}" },
+    { type: "keys", caller: "", command: { type: "compact", revision: 1 } },
     { type: "set", name: "coterie/clients", to: Number.MAX_SAFE_INTEGER }, // No further client would get an id.
     { type: "enqueue", name: "coterie/queue", value: "1" },
   ];
@@ -38,7 +39,7 @@ describe("reserved names", () => {
     [{ type: "range", map: ETCD_ENDPOINTS, from: "", to: null, limit: 1 }, false],
     [{ type: "get", map: "coterie/other", key: "1" }, false],
     [{ type: "changes", map: "coterie/other", after: 0 }, false],
-    [{ type: "ask", machine: "coterie/etcd", question: "{}" }, false],
+    [{ type: "readKeys", question: { type: "size" } }, false],
     [{ type: "ask", machine: "ledger", question: "{}" }, true],
     [{ type: "get", map: "stock", key: "1" }, true],
   ];

@@ -6,14 +6,13 @@ import { UsageError, unexpected } from "../../core/errors.ts";
 import { concernsOwnNames } from "../../protocols/service/coordination-service/large-operations.ts";
 import {
   ENDPOINTS,
+  isOwn,
   type Operation,
   OWN_NAMES,
   type Query,
   type SessionOperation,
 } from "../../protocols/service/coordination-service/operations.ts";
 import type { Service } from "../services/state/service.ts";
-
-const isOwn = (name: string): boolean => name.startsWith(OWN_NAMES);
 
 /**
  * Whether a client may submit this operation, based on the names in it. `release` may have a reserved name, since the
@@ -26,7 +25,7 @@ export function isOfClients(operation: Operation | SessionOperation): boolean {
 
 /** Whether a client may read this. The endpoint map is the only reserved map that clients can read. */
 export function mayBeRead(query: Query): boolean {
-  if (query.type === "ask") return !isOwn(query.machine);
+  if (query.type === "readKeys") return false;
   return !("map" in query && isOwn(query.map)) || query.map === ENDPOINTS;
 }
 

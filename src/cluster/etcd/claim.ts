@@ -2,14 +2,9 @@
  * Queues of keys under a prefix. Each key is bound to its owner's lease, and the oldest key wins. etcd's locks and
  * elections consist of such keys, created by client libraries or by a member.
  */
-import { NO_LEASE } from "../../protocols/service/keyspace/versions.ts";
-import type {
-  Interval,
-  KeyValue,
-  LeaseId,
-  PutRequest,
-  RangeRequest,
-} from "../../protocols/service/keyspace/vocabulary.ts";
+import { putOf, rangeOf, txnOf } from "../../protocols/service/keyspace/new-requests.ts";
+import { NO_LEASE } from "../../protocols/service/keyspace/store.ts";
+import type { Compare, Interval, KeyValue, LeaseId } from "../../protocols/service/keyspace/vocabulary.ts";
 import { EtcdError } from "./errors.ts";
 import type { KeyspaceClient } from "./keyspace-client.ts";
 import { newLease } from "./new-lease.ts";
@@ -27,43 +22,13 @@ export interface Claim extends Pick<KeyValue, "key" | "create" | "value"> {
 /** Returns the range of keys under a name. The prefix ends with a slash, and `0` is the next character. */
 export const under = (name: string): Interval => ({ key: `${name}/`, end: `${name}0` });
 
-const everything: Omit<RangeRequest, "key" | "end"> = {
-  type: "range",
-  limit: 0,
-  revision: 0,
-  order: "none",
-  target: "key",
-  keysOnly: false,
-  countOnly: false,
-  minMod: 0,
-  maxMod: 0,
-  minCreate: 0,
-  maxCreate: 0,
-};
-
-/** Returns a put that is bound to a lease. */
-export const putWith = (key: string, value: string, lease: LeaseId): PutRequest => ({
-  type: "put",
-  key,
-  value,
-  lease,
-  prev: false,
-  ignoreValue: false,
-  ignoreLease: false,
-});
-
 /** Returns the oldest key under a name. */
 export async function firstUnder(
   keyspace: KeyspaceClient,
   name: string,
 ): Promise<{ readonly first: KeyValue | null; readonly revision: number }> {
-  const { kvs, revision } = await keyspace.ask({
-    ...everything,
-    ...under(name),
-    order: "ascend",
-    target: "create",
-    limit: 1,
-  });
+  const { key, end } = under(name);
+  const { kvs, revision } = await keyspace.ask(rangeOf(key, end, { order: "ascend", target: "create", limit: 1 }));
   return { first: kvs[0] ?? null, revision };
 }
 
@@ -75,12 +40,10 @@ export async function claim(keyspace: KeyspaceClient, name: string, given: Lease
   const lease = given === NO_LEASE ? newLease() : given;
   if (given === NO_LEASE) await keyspace.execute({ type: "grant", lease, ttl: SESSION_S });
   const key = `${name}/${BigInt(lease).toString(16)}`;
-  const { responses, revision } = await keyspace.execute({
-    type: "txn",
-    compare: [{ type: "create", key, end: "", result: "equal", number: 0 }],
-    success: [putWith(key, value, lease)],
-    failure: [{ ...everything, key, end: "" }],
-  });
+  const isAbsent: Compare = { type: "create", key, end: "", result: "equal", number: 0 };
+  const { responses, revision } = await keyspace.execute(
+    txnOf([isAbsent], [putOf(key, value, { lease })], [rangeOf(key)]),
+  );
   const [response] = responses;
   const found = response?.type === "range" ? response.kvs[0] : undefined;
   const { create, value: stands } = found ?? { create: revision, value };
@@ -112,8 +75,8 @@ export async function untilFirst(
       signal.throwIfAborted();
       isMissed = false;
       deleted = new Set();
-      const older = { ...everything, ...under(name), maxCreate: create, keysOnly: true } as const;
-      const { kvs, revision } = await keyspace.ask({ ...older, order: "descend", target: "create", limit: 2 });
+      const latest = { maxCreate: create, keysOnly: true, order: "descend", target: "create", limit: 2 } as const;
+      const { kvs, revision } = await keyspace.ask(rangeOf(under(name).key, under(name).end, latest));
       const [own, before] = kvs;
       if (own?.key !== key || own.create !== create) throw new EtcdError("sessionExpired");
       if (before === undefined) return revision;

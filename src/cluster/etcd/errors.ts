@@ -5,6 +5,7 @@ import type { KeyspaceErrorCode } from "../../protocols/service/keyspace/vocabul
 const UNKNOWN = 2;
 const INVALID_ARGUMENT = 3;
 const NOT_FOUND = 5;
+const PERMISSION_DENIED = 7;
 const RESOURCE_EXHAUSTED = 8;
 const FAILED_PRECONDITION = 9;
 const OUT_OF_RANGE = 11;
@@ -12,6 +13,7 @@ const UNAVAILABLE = 14;
 
 const known = {
   emptyKey: [INVALID_ARGUMENT, "key is not provided"],
+  permissionDenied: [PERMISSION_DENIED, "permission denied"],
   keyNotFound: [INVALID_ARGUMENT, "key not found"],
   valueProvided: [INVALID_ARGUMENT, "value is provided"],
   leaseProvided: [INVALID_ARGUMENT, "lease is provided"],

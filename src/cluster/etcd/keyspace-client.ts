@@ -1,7 +1,9 @@
 /** The keyspace as a member's etcd server uses it: commands through the log, linearizable reads, and change events. */
 
+import { problem } from "../../core/shape.ts";
 import { MAX_VALUE_BYTES } from "../../protocols/service/coordination-service/operations.ts";
-import { type AskedCommand, KEYSPACE, type KeyspaceTold, LONG } from "../../protocols/service/keyspace/built-in.ts";
+import { isOwn } from "../../protocols/service/keyspace/layout.ts";
+import { keyspaceCommandShape } from "../../protocols/service/keyspace/shapes.ts";
 import type {
   KeyspaceChange,
   KeyspaceCommand,
@@ -11,7 +13,7 @@ import type {
 } from "../../protocols/service/keyspace/vocabulary.ts";
 import type { Timers } from "../../runtime/platform/platform.ts";
 import { CoordinationError } from "../services/coordination-error.ts";
-import type { Service } from "../services/state/service.ts";
+import type { ServiceHost } from "../services/state/service-host.ts";
 import { utf8Bytes } from "../services/utf8-bytes.ts";
 import { EtcdError } from "./errors.ts";
 
@@ -28,8 +30,10 @@ type ResponseTo<T> = T extends { readonly type: infer K }
         : Extract<KeyspaceResponse, { type: "done" }>
   : never;
 
+type Keys = Pick<ServiceHost, "platform" | "self" | "session" | "submit" | "query" | "call" | "listen" | "followKeys">;
+
 export class KeyspaceClient {
-  readonly #service: Service;
+  readonly #service: Keys;
   #asked = 0;
   /** Responses that do not fit into the log's results. The replica supplies them when it applies the command. */
   readonly #long = new Map<string, KeyspaceResponse | null>();
@@ -37,17 +41,17 @@ export class KeyspaceClient {
 
   readonly #listeners = new Set<(change: KeyspaceChange | null) => void>();
 
-  constructor(service: Service) {
+  constructor(service: Keys) {
     this.#service = service;
     const tell = (change: KeyspaceChange | null): void => {
       for (const listener of [...this.#listeners]) listener(change);
     };
     this.#forget = service.listen((event) => {
       if (event.type === "restored") tell(null);
-      if (event.type !== "machineChanged" || event.machine !== KEYSPACE) return;
-      const { change, long } = event.change as KeyspaceTold;
-      if (long !== null && this.#long.has(long.asker)) this.#long.set(long.asker, long.response);
-      if (change !== null) tell(change);
+      else if (event.type === "keysAnswered" && this.#long.has(event.caller))
+        this.#long.set(event.caller, event.response);
+      else if (event.type === "keysChanged")
+        tell({ ...event, events: event.events.filter(({ kv }) => !isOwn(kv.key)) });
     });
   }
 
@@ -60,23 +64,20 @@ export class KeyspaceClient {
    */
   async execute<C extends KeyspaceCommand>(command: C): Promise<ResponseTo<C>> {
     this.#asked += 1;
-    const asker = `${this.#service.self} ${this.#service.session} ${this.#asked}`;
-    const asked: AskedCommand = { asker, command };
-    const text = JSON.stringify(asked);
-    if (utf8Bytes(text) > MAX_VALUE_BYTES) throw new EtcdError("requestTooLarge");
-    this.#long.set(asker, null);
+    const caller = `${this.#service.self} ${this.#service.session} ${this.#asked}`;
+    if (problem(keyspaceCommandShape, command, "command") !== null) throw new EtcdError("tooManyOperations"); // Nested too deeply.
+    if (utf8Bytes(JSON.stringify(command)) > MAX_VALUE_BYTES) throw new EtcdError("requestTooLarge");
+    this.#long.set(caller, null);
     try {
-      const done = await this.#call(true, (isWanted) =>
-        this.#service.submit({ type: "execute", machine: KEYSPACE, command: text }, isWanted),
+      const { result } = await this.#call(true, (isWanted) =>
+        this.#service.submit({ type: "keys", caller, command }, isWanted),
       );
-      if (done.result.type !== "executed") throw new EtcdError("timedOut");
-      const { result } = done.result;
-      const response = result === LONG ? this.#long.get(asker) : (JSON.parse(result) as KeyspaceResponse);
+      const response = result.response ?? this.#long.get(caller);
       // A snapshot replaced the log entry.
       if (response === null || response === undefined) throw new EtcdError("timedOut");
       return answered(response) as ResponseTo<C>;
     } finally {
-      this.#long.delete(asker);
+      this.#long.delete(caller);
     }
   }
 
@@ -85,11 +86,8 @@ export class KeyspaceClient {
    * @throws EtcdError as for `execute`
    */
   async ask<Q extends KeyspaceQuestion>(question: Q): Promise<ResponseTo<Q>> {
-    const text = JSON.stringify(question);
-    const { answer } = await this.#call(false, () =>
-      this.#service.query({ type: "ask", machine: KEYSPACE, question: text }),
-    );
-    return answered(JSON.parse(answer.answer) as KeyspaceResponse) as ResponseTo<Q>;
+    const { answer } = await this.#call(false, () => this.#service.query({ type: "readKeys", question }));
+    return answered(answer.response) as ResponseTo<Q>;
   }
 
   /**
@@ -99,7 +97,11 @@ export class KeyspaceClient {
    */
   listen(listener: (change: KeyspaceChange | null) => void): () => void {
     this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    const unfollow = this.#service.followKeys();
+    return () => {
+      this.#listeners.delete(listener);
+      unfollow();
+    };
   }
 
   close(): void {
@@ -125,8 +127,6 @@ function inWordsOfEtcd(error: unknown): unknown {
   if (!(error instanceof CoordinationError)) return error;
   if (error.code === "member-left" || error.code === "member-failed") return new EtcdError("stopped", { cause: error });
   if (error.code === "overloaded") return new EtcdError("tooManyRequests", { cause: error });
-  // The transaction is nested too deeply.
-  if (error.code === "machine-failed") return new EtcdError("tooManyOperations", { cause: error });
   if (error.code === "state-full") return new EtcdError("noSpace", { cause: error });
   return new EtcdError("timedOut", { cause: error });
 }

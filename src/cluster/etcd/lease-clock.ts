@@ -26,17 +26,17 @@ export class LeaseClock {
   /** Whether there may be leases that this member has not seen. */
   #isBehind = false;
   #isSweeping = false;
-  readonly #stop: (() => void)[];
+  readonly #stop: () => void;
 
   constructor(service: Service & { readonly leader: number | null }, keyspace: KeyspaceClient) {
     this.#service = service;
     this.#keyspace = keyspace;
-    const forget = keyspace.listen((change) => this.#hear(change));
-    const unlisten = service.listen((event) => {
-      if (event.type === "led") this.#sweepSoon();
+    this.#stop = service.listen((event) => {
+      if (event.type === "keysChanged") this.#hear(event);
+      else if (event.type === "restored") this.#isBehind = true;
       else if (event.type === "closed") this.close();
+      if (event.type === "led" || event.type === "restored") this.#sweepSoon();
     });
-    this.#stop = [forget, unlisten];
   }
 
   /** Returns the remaining time in whole seconds, or null if this member has not seen the lease. */
@@ -54,16 +54,15 @@ export class LeaseClock {
   }
 
   close(): void {
-    for (const stop of this.#stop) stop();
+    this.#stop();
     this.#leases.clear();
     this.#isBehind = false;
   }
 
-  #hear(change: KeyspaceChange | null): void {
-    if (change === null) this.#isBehind = true;
-    else if (change.ended !== null) this.#leases.delete(change.ended);
-    else if (change.renewed !== null) this.#count(change.renewed);
-    this.#sweepSoon();
+  #hear({ renewed, ended }: KeyspaceChange): void {
+    if (ended !== null) this.#leases.delete(ended);
+    if (renewed !== null) this.#count(renewed);
+    if (ended !== null || renewed !== null) this.#sweepSoon();
   }
 
   #count(lease: GrantedLease): void {

@@ -1,5 +1,5 @@
 /** etcd's service Lease. */
-import { NO_LEASE } from "../../protocols/service/keyspace/versions.ts";
+import { NO_LEASE } from "../../protocols/service/keyspace/store.ts";
 import { atLeastZero } from "./calls.ts";
 import { EtcdError } from "./errors.ts";
 import { bidirectional, type Duplex, type Method, unary } from "./grpc-door.ts";

@@ -2,9 +2,10 @@
  * etcd's services Lock and Election. The member itself performs the key operations that etcd's client libraries would
  * otherwise perform.
  */
+import { deleteOf, putOf, txnOf } from "../../protocols/service/keyspace/new-requests.ts";
 import type { Compare, TxnResponse } from "../../protocols/service/keyspace/vocabulary.ts";
 import { wireKeyValue } from "./calls.ts";
-import { type Claim, claim, firstUnder, putWith, under, untilFirst } from "./claim.ts";
+import { type Claim, claim, firstUnder, under, untilFirst } from "./claim.ts";
 import { EtcdError } from "./errors.ts";
 import { type Method, serverStreaming, unary } from "./grpc-door.ts";
 import type { KeyspaceClient } from "./keyspace-client.ts";
@@ -16,7 +17,7 @@ type LeaderKey = of.ValueOf<typeof of.leaderKey>;
 /** Returns the methods of the service Lock. */
 export function lockService(keyspace: KeyspaceClient, headerOf: HeaderOf): Record<string, Method> {
   const remove = async (key: string): Promise<number> => {
-    const { revision } = await keyspace.execute({ type: "delete", key, end: "", prev: false });
+    const { revision } = await keyspace.execute(deleteOf(key));
     return revision;
   };
   return {
@@ -54,11 +55,8 @@ export function electionService(keyspace: KeyspaceClient, headerOf: HeaderOf): R
     if (leader === null) throw new EtcdError("noLeaderKey");
     const { key = "", rev = 0, lease = "0" } = leader;
     const isStill: Compare = { type: "create", key, end: "", result: "equal", number: rev };
-    const done =
-      change === "delete"
-        ? ({ type: "delete", key, end: "", prev: false } as const)
-        : putWith(key, change.value, lease);
-    return keyspace.execute({ type: "txn", compare: [isStill], success: [done], failure: [] });
+    const done = change === "delete" ? deleteOf(key) : putOf(key, change.value, { lease });
+    return keyspace.execute(txnOf([isStill], [done], []));
   };
   const proclaim = async (leader: Partial<LeaderKey> | null, value: string): Promise<number> => {
     const { succeeded, revision } = await withLeader(leader, { value });

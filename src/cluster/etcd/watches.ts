@@ -2,7 +2,8 @@
  * etcd's service Watch. Each watch reports every change from its start revision on, in order and exactly once, no
  * matter how slowly its client reads.
  */
-import { ALL_FROM, covers } from "../../protocols/service/keyspace/versions.ts";
+import { isOwn } from "../../protocols/service/keyspace/layout.ts";
+import { ALL_FROM, covers } from "../../protocols/service/keyspace/store.ts";
 import type { Interval, KeyEvent, KeyspaceChange } from "../../protocols/service/keyspace/vocabulary.ts";
 import { count, type EtcdCounts } from "../../runtime/metrics.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
@@ -94,7 +95,7 @@ export class Watches {
       headerOf: this.#headerOf,
       inTurn: turns(),
       nextId: 0,
-      isProgressOwed: false,
+      progressOwed: null,
       // Send the fragments of a response without interruption. Otherwise, clients could not reassemble them.
       send: (...responses) =>
         sendInTurn(async () => {
@@ -102,7 +103,7 @@ export class Watches {
         }),
       fail: (error) => stream.fail(error),
       rested: () => {
-        if (around.isProgressOwed) this.#sendProgress(around, own).catch(around.fail);
+        this.#sendProgress(around, own).catch(around.fail);
       },
     };
     try {
@@ -113,11 +114,15 @@ export class Watches {
           if (watch === undefined) continue;
           end(watch);
           await around.send({ header: this.#headerOf(watch.upTo), watch_id: watch.id, canceled: true });
-        } else if (progress_request !== null) await this.#sendProgress(around, own);
+        } else if (progress_request !== null) {
+          // All changes up to this revision have reached the watches. Some revisions changed no key.
+          around.progressOwed = (await this.#keyspace.ask({ type: "size" })).revision;
+          await this.#sendProgress(around, own);
+        }
       }
       await aborted(stream.signal); // A client that has finished sending requests may still read.
     } finally {
-      around.isProgressOwed = false;
+      around.progressOwed = null;
       for (const watch of [...own.values()]) end(watch);
     }
   }
@@ -157,6 +162,7 @@ export class Watches {
     own: ReadonlyMap<number, Watch>,
   ): readonly [label: string, reason: string] | null {
     const from = key === "" ? FIRST_KEY : key;
+    if (isOwn(from)) return ["permission-denied", "etcdserver: permission denied"];
     if (range_end !== "" && range_end !== ALL_FROM && range_end <= from)
       return ["empty-watch-range", "mvcc: watcher range is empty"];
     if (watch_id !== 0 && own.has(watch_id))
@@ -165,15 +171,14 @@ export class Watches {
     return isFull ? ["too-many-watches", "etcdserver: too many requests"] : null;
   }
 
-  /** Sends a progress response once all watches on the stream have sent their changes. */
+  /** Sends a requested progress response once all watches on the stream have sent their changes. */
   async #sendProgress(around: Around, own: ReadonlyMap<number, Watch>): Promise<void> {
+    const { progressOwed } = around;
     const watches = [...own.values()];
-    around.isProgressOwed = watches.some((watch) => !watch.isUpToDate);
-    if (around.isProgressOwed) return;
-    const revision =
-      watches.length === 0
-        ? (await this.#keyspace.ask({ type: "size" })).revision
-        : Math.min(...watches.map((watch) => watch.upTo));
+    if (progressOwed === null || watches.some((watch) => !watch.isUpToDate)) return;
+    around.progressOwed = null;
+    const reported = watches.length === 0 ? 0 : Math.min(...watches.map((watch) => watch.upTo));
+    const revision = Math.max(progressOwed, reported); // Not before changes that have already been sent.
     await around.send({ header: this.#headerOf(revision), watch_id: NO_WATCH });
   }
 
@@ -184,7 +189,9 @@ export class Watches {
     const asking = (): Watch[] => [...this.#watches].filter((watch) => watch.notifiesProgress);
     while (asking().length > 0) {
       await sleep(this.#keyspace.timers, this.#progressMs, { ref: false });
-      for (const watch of asking()) watch.notifyProgress();
+      // All changes up to this revision have reached the watches. Some revisions changed no key.
+      const size = await this.#keyspace.ask({ type: "size" }).catch(() => null); // There may be no majority.
+      for (const watch of asking()) watch.notifyProgress(size?.revision ?? 0);
     }
     this.#isNotifying = false;
   }
@@ -221,8 +228,8 @@ interface Around {
   readonly headerOf: HeaderOf;
   /** The next watch id to assign if the client does not choose one. */
   nextId: number;
-  /** Whether a progress request is waiting for watches that lag behind. */
-  isProgressOwed: boolean;
+  /** The revision to report once all watches have sent their changes. Null if there is no progress request. */
+  progressOwed: number | null;
   inTurn(work: () => Promise<void>): Promise<void>;
   /** Sends responses one after another. */
   send(...responses: Partial<WatchResponse>[]): Promise<void>;
@@ -306,8 +313,12 @@ class Watch {
     return this.#request.progress_notify;
   }
 
-  /** Reports the watch's revision if nothing has been sent since the last call. Called at intervals. */
-  notifyProgress(): void {
+  /**
+   * Reports the watch's revision if nothing has been sent since the last call. Called at intervals.
+   * @param revision a revision up to which all changes have been heard
+   */
+  notifyProgress(revision: number): void {
+    if (this.isUpToDate) this.upTo = Math.max(this.upTo, revision);
     if (this.#isQuiet && this.isUpToDate) this.#report().catch(this.#around.fail);
     this.#isQuiet = true;
   }

@@ -98,7 +98,7 @@ export class JoinedMember extends Sharing implements Member {
       },
       this.#machines,
     );
-    this.cluster = membersOf(membership, this.state.host, this.#links.tcp, this.#machines.definitions);
+    this.cluster = membersOf(membership, this.state.host, this.#links.tcp);
     this.#directory = new MemberDirectory(membership, {
       ...{ service: this.state.host, detector: this.#detector, transport: this.#links.tcp },
       onChanged: (list) => this.#events.publish(changeEvent(list)),

@@ -1,7 +1,6 @@
 /** The calls of `member.cluster`, which change the member list. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
-import type { MachineDefinitions } from "../../protocols/service/coordination-service/machines.ts";
 import { nextConfiguration } from "../../protocols/service/coordination-service/member-list.ts";
 import type {
   Founder,
@@ -27,7 +26,6 @@ import type { ServiceHost } from "./state/service-host.ts";
 import type { CallOptions } from "./state/state-api.ts";
 
 export interface LocalMembersOptions {
-  readonly machines: MachineDefinitions;
   readonly service: ServiceHost;
   readonly cluster: string;
   /** Whether traffic may leave this machine, because it is encrypted or because the user has allowed it. */
@@ -50,11 +48,9 @@ export function membersOf(
   { config, founders, identity }: Pick<Membership, "config" | "founders" | "identity">,
   service: ServiceHost,
   transport: Pick<TcpTransport<never>, "address">,
-  machines: MachineDefinitions,
 ): LocalMembers {
   return new LocalMembers({
     service,
-    machines,
     cluster: config.cluster,
     mayLeave: config.tls !== null || !isLoopback(transport.address.host),
     founders: () => founded(founders, config, identity),
@@ -140,13 +136,19 @@ export class LocalMembers implements ClusterMembers {
 
   snapshot(options: CallOptions = {}): Promise<AsyncIterable<Uint8Array>> {
     requireOptions("snapshot", options, callRules);
-    const { service, cluster, machines } = this.#around;
+    const { service, cluster } = this.#around;
     return service.call({ what: "saving a snapshot", changes: false, ...options }, async () => {
       // This is a read barrier: this replica now has everything that was acknowledged earlier.
       await service.query({ type: "members" });
-      const data = service.look(({ replica }) => asItStands(replica.data, machines)) as Data;
+      const data = service.look(({ replica }) => asItStands(replica.data)) as Data;
       const { clock, timers } = service.platform;
-      const header = { cluster, member: service.self, at: clock.wall(), revision: data.revision, salvaged: null };
+      const header = {
+        cluster,
+        member: service.self,
+        at: clock.wall(),
+        revision: data.keyspace.revision,
+        salvaged: null,
+      };
       return snapshotFile(header, data, () => sleep(timers, 0));
     });
   }

@@ -39,7 +39,7 @@ export async function salvageFolders(folders: readonly string[]): Promise<Salvag
     cluster: best.kept.cluster,
     member: best.kept.id,
     at: Math.floor(statSync(join(best.kept.folder, "journal")).mtimeMs),
-    revision: best.data.revision,
+    revision: best.data.keyspace.revision,
     salvaged: { folders: ids, voters: [...best.voters], uncertain: best.lastIndex - best.committed },
   };
   const voting = best.voters.filter((voter) => ids.includes(voter));

@@ -146,7 +146,7 @@ export async function readSnapshot(
   wrong ??= dataProblem(reading.data);
   if (wrong !== null) return refuse(`but it is invalid: ${wrong}`);
   endReading(reading);
-  if (header.revision !== reading.data.revision) return refuse("but its two revisions differ");
+  if (header.revision !== reading.data.keyspace.revision) return refuse("but its two revisions differ");
   return { header, data: reading.data };
 }
 

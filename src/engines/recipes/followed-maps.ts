@@ -1,7 +1,8 @@
 /**
  * The maps that this process watches. It reads changes to them after each hint from the engine, and also periodically.
  */
-import type { Answer, ServiceEvent } from "../../protocols/service/coordination-service/operations.ts";
+import type { Told } from "../../cluster/services/state/service.ts";
+import type { Answer } from "../../protocols/service/coordination-service/operations.ts";
 import { isForeseen, type Store } from "../store.ts";
 import type { DeadKeys } from "./dead-keys.ts";
 import { type Keys, shownChange } from "./keys.ts";
@@ -13,7 +14,7 @@ export interface FollowedMapsOptions {
   readonly keys: Keys;
   readonly dead: DeadKeys;
   /** Reports an event. `restored` means that some changes may have been dropped before they could be reported. */
-  tell(event: ServiceEvent | { readonly type: "restored"; readonly revision: number }): void;
+  tell(event: Told): void;
 }
 
 interface Followed {

@@ -162,7 +162,7 @@ export class Keys {
     // After a restore, the engine may not have reached this revision again.
     if (found.revision < after) throw refused("compacted", `revision ${after} is no longer available`);
     const changes = found.changes.map((change) => shownChange(map, prefix, change));
-    const answer: Answer & { type: "changes" } = { type: "changes", changes };
+    const answer: Answer & { type: "changes" } = { type: "changes", changes, isMore: false };
     return { revision: found.revision, answer };
   }
 

@@ -15,7 +15,7 @@ import {
   refuse,
 } from "../../protocols/service/coordination-service/operations.ts";
 import { type Applying, emptyData, type Held, type Lock } from "../../protocols/service/coordination-service/state.ts";
-import { enter, lookUp } from "../../protocols/service/coordination-service/table.ts";
+import { enter, lookUp } from "../../protocols/service/keyspace/table.ts";
 import { refused, type StoreEntry } from "../store.ts";
 
 /** The decoded state of a lock. */
@@ -144,7 +144,7 @@ export const sessionsIn = (document: LockDocument): number[] => [
 
 function applying(before: LockDocument | null, name: string): Applying {
   const data = emptyData();
-  data.revision = MOST_TOKEN;
+  data.keyspace.revision = MOST_TOKEN;
   if (before !== null) {
     const { capacity, holders, waiters } = before;
     enter(data.locks, name, { capacity, holders: [...holders], waiters: [...waiters] });
@@ -158,8 +158,7 @@ const limits = {
   maxNames: 1,
   maxWaiting: MAX_WAITING,
   maxItems: 0,
-  maxChanges: 0,
-  maxChangeBytes: 0,
+  maxHistoryBytes: 0,
   maxPendingBytes: 0,
   maxMachines: 0,
   maxMachineBytes: 0,

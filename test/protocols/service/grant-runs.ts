@@ -6,7 +6,7 @@
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Random, random } from "../../../src/core/random.ts";
 import type { ServiceEvent } from "../../../src/protocols/service/coordination-service/operations.ts";
-import { valuesOf } from "../../../src/protocols/service/coordination-service/table.ts";
+import { valuesOf } from "../../../src/protocols/service/keyspace/table.ts";
 import { type OneReplica, oneReplica, type StateMachine } from "./one-replica.ts";
 
 const NAMES = ["a", "b"];

@@ -7,7 +7,9 @@ import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Random, random } from "../../../src/core/random.ts";
 import type { Operation, Result, Step } from "../../../src/protocols/service/coordination-service/operations.ts";
 import { sessionOf } from "../../../src/protocols/service/coordination-service/sessions.ts";
-import { entriesOf, keysOf, type Table, valuesOf } from "../../../src/protocols/service/coordination-service/table.ts";
+import { placeOf } from "../../../src/protocols/service/keyspace/layout.ts";
+import { sessionOfLease } from "../../../src/protocols/service/keyspace/store.ts";
+import { entriesOf, keysOf, type Table, valuesOf } from "../../../src/protocols/service/keyspace/table.ts";
 import { type OneReplica, oneReplica, type StateMachine } from "./one-replica.ts";
 
 const MEMBERS = [0, 1, 2];
@@ -236,7 +238,10 @@ function contents({ data }: OneReplica): string {
   const places = (all: readonly Place[]) => all.map(({ session, wait }) => [session, wait]);
   const holdings = (all: readonly Holding[]) => all.map(({ session, wait, permits }) => [session, wait, permits]);
   return JSON.stringify({
-    keys: valuesOf(data.maps).flatMap((map) => some(map, ({ value, session }) => [value, session])),
+    keys: valuesOf(data.keyspace.keys).map(({ key, value, lease }) => [
+      placeOf(key)?.key,
+      [value, sessionOfLease(lease)],
+    ]),
     locks: some(data.locks, ({ holders, waiters }) => [holdings(holders), holdings(waiters)]),
     queues: some(data.queues, ({ items, taken, takers }) => [
       items.map(({ value }) => value),
@@ -275,7 +280,7 @@ class ModelRun {
 
   constructor(seed: number, machine?: StateMachine) {
     this.#draw = random(seed);
-    this.#replica = oneReplica({ maxWaiting: 1_000, maxItems: 1_000, maxChanges: 1_000 }, {}, machine);
+    this.#replica = oneReplica({ maxWaiting: 1_000, maxItems: 1_000 }, {}, machine);
     this.#sessions = new Map(MEMBERS.map((member) => [member, this.#replica.open(member)]));
   }
 

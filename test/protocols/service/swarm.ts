@@ -13,7 +13,7 @@ import {
   type CoordinationServiceOptions,
   coordinationService,
 } from "../../../src/protocols/service/coordination-service/coordination-service.ts";
-import { changesAfter } from "../../../src/protocols/service/coordination-service/keys.ts";
+import { changeIn, changesAfter } from "../../../src/protocols/service/coordination-service/keys.ts";
 import type {
   Answer,
   Change,
@@ -21,7 +21,8 @@ import type {
   Query,
   Result,
 } from "../../../src/protocols/service/coordination-service/operations.ts";
-import { valuesOf } from "../../../src/protocols/service/coordination-service/table.ts";
+import { valuesOf } from "../../../src/protocols/service/keyspace/table.ts";
+import type { KeyEvent } from "../../../src/protocols/service/keyspace/vocabulary.ts";
 import { type Simulation, simulation } from "../../../src/sim/simulation.ts";
 
 const KEYS = ["a", "b", "c"];
@@ -139,15 +140,12 @@ class Watches {
   note(node: NodeId, event: { type: string } & Record<string, unknown>, sim: Simulation<CoordinationService>): void {
     const seen = this.seen.get(node) ?? [];
     const last = seen.at(-1)?.revision ?? 0;
-    if (event.type === "changed") {
-      const { revision, map, key, value } = event as unknown as Change;
-      seen.push({ revision, map, key, value });
-    }
+    if (event.type === "keysChanged") seen.push(...changesIn(event));
     if (event.type !== "restored") return;
     const { data } = sim.world.state(node).replica;
     const missed = changesAfter(data, MAP, last);
     if (seen.length === 0 || missed.type !== "changes")
-      this.seen.set(node, [...data.kept.changes]); // The watch restarts.
+      this.seen.set(node, changesIn({ events: data.keyspace.history })); // The watch restarts.
     else seen.push(...missed.changes);
   }
 
@@ -205,7 +203,8 @@ class Run {
 
   #note(at: number, node: NodeId, event: { type: string } & Record<string, unknown>): void {
     this.watches.note(node, event, this.sim);
-    if (event.type === "changed") this.whole.set(JSON.stringify([event.revision, event.key]), changeIn(event));
+    if (event.type === "keysChanged")
+      for (const change of changesIn(event)) this.whole.set(JSON.stringify([change.revision, change.key]), change);
     if (event.type === "restored") this.restored += 1;
     if (event.type !== "ended" || event.reason !== "expired") return;
     this.expired += 1;
@@ -325,7 +324,7 @@ const optionsOf = (draw: Random): CoordinationServiceOptions => ({
   replica: {
     snapshotChars: draw.pick([300, 2_000, 1_000_000]),
     chunkChars: draw.pick([200, 262_144]),
-    maxChanges: draw.pick([5, 1_000]),
+    maxHistoryBytes: draw.pick([1_000, 1_000_000]),
   },
   log: { keptEntries: draw.pick([0, 8]), maxBatchEntries: draw.pick([1, 64]) },
 });
@@ -353,10 +352,9 @@ export function swarm(options: SwarmOptions): SwarmReport {
   return run.report();
 }
 
-function changeIn(event: Record<string, unknown>): Change {
-  const { revision, map, key, value } = event as unknown as Change;
-  return { revision, map, key, value };
-}
+/** Returns the changes to maps in an event of a replica. */
+const changesIn = (event: Record<string, unknown>): Change[] =>
+  (event.events as KeyEvent[]).flatMap((each) => changeIn(each) ?? []);
 
 /** Returns the number of sessions in the log that no member considers its own. */
 function sessionsOfTheDead(sim: Simulation<CoordinationService>): number {

@@ -24,7 +24,7 @@ import type {
   SharedMap,
   WatchOptions,
 } from "./state-api.ts";
-import { parsedValue, textOf } from "./value-text.ts";
+import { parsedValue, readable, textOf } from "./value-text.ts";
 import { Watch } from "./watch.ts";
 
 const keyRule = text(1, limits.keyBytes);
@@ -105,11 +105,9 @@ export class LocalMap<T> implements SharedMap<T> {
     return this.#call("the range of", false, options, async (isWanted) => {
       const range = { type: "range", map: this.name, from, to, limit } as const;
       const { revision, answer } = await this.#service.query(range, isWanted);
-      const entries = answer.entries.map(({ key, value, revision: at }) => ({
-        key,
-        value: parsedValue(value) as T,
-        revision: at,
-      }));
+      const entries = answer.entries.flatMap(({ key, value: text, revision: at }) =>
+        readable<T>(text).map((value) => ({ key, value, revision: at })),
+      );
       return { entries, revision, more: answer.isMore };
     });
   }
@@ -125,7 +123,9 @@ export class LocalMap<T> implements SharedMap<T> {
     requireKey(key);
     return this.#call(`the read of "${key}" in`, false, options, async (isWanted) => {
       const { entry } = (await this.#service.query({ type: "get", map: this.name, key }, isWanted)).answer;
-      return entry === null ? undefined : { key, value: parsedValue(entry.value) as T, revision: entry.revision };
+      if (entry === null) return undefined;
+      const value = parsedValue(entry.value, `the value of "${key}" in the map "${this.name}"`) as T;
+      return { key, value, revision: entry.revision };
     });
   }
 
@@ -178,8 +178,11 @@ function text(leastBytes: number, mostBytes: number): may.Rule {
 
 const revisionOf = ({ revision }: { readonly revision: number }): number => revision;
 
-const shown = <T>({ key, value, revision }: LoggedChange): Change<T> =>
-  value === null ? { type: "delete", key, revision } : { type: "put", key, value: parsedValue(value) as T, revision };
+/** Converts a change to the one that a watch reports. Like a range, a watch has no entry whose value is invalid. */
+function shown<T>({ key, value: text, revision }: LoggedChange): Change<T> {
+  const read = text === null ? [] : readable<T>(text);
+  return read.length === 0 ? { type: "delete", key, revision } : { type: "put", key, value: read[0], revision };
+}
 
 /**
  * Returns the requested range of keys: `from` inclusive, `to` exclusive. If `to` is null, the range extends to the last

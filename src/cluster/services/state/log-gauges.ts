@@ -4,6 +4,7 @@ import { lastIndex } from "../../../protocols/consensus/raft/log.ts";
 import type { CoordinationService } from "../../../protocols/service/coordination-service/coordination-service.ts";
 import { waitingBytes } from "../../../protocols/service/coordination-service/machines.ts";
 import { MAX_STATE_BYTES } from "../../../protocols/service/coordination-service/replica.ts";
+import { sizeOf } from "../../../protocols/service/coordination-service/state.ts";
 import type { LogGauges } from "../../../runtime/metric-table.ts";
 
 /** Returns the current metrics of the log and its data. */
@@ -20,7 +21,7 @@ export function logGauges({ log, replica }: StateOf<CoordinationService>): LogGa
     entries: last - log.snapshot.index,
     lag: Object.fromEntries(followers.map(([peer, { match }]) => [peer, last - match])),
     sessions: replica.data.sessions.length,
-    stateBytes: replica.data.bytes,
+    stateBytes: sizeOf(replica.data),
     stateBytesLimit: MAX_STATE_BYTES,
     undefinedBytes: waitingBytes(replica.data),
     snapshotChars: replica.saved,

@@ -8,7 +8,6 @@ import type {
   MachineDefinitions,
 } from "../../../protocols/service/coordination-service/machines.ts";
 import { replicaDefaults } from "../../../protocols/service/coordination-service/replica.ts";
-import { KEYSPACE, keyspaceMachine } from "../../../protocols/service/keyspace/built-in.ts";
 import { jsonFault, stateFault } from "../json-fault.ts";
 import { isObject, requireOptions, work } from "../known-options.ts";
 import { callRules } from "./calls.ts";
@@ -91,9 +90,7 @@ function givenBy(machine: AnyMachine, call: string): unknown {
 /** The machines that this process has defined. The replicas look them up by name. */
 export class Machines {
   /** The definitions. The object has no prototype, so that `__proto__` is an ordinary name. */
-  readonly definitions: MachineDefinitions = Object.assign(Object.create(null) as MachineDefinitions, {
-    [KEYSPACE]: keyspaceMachine,
-  });
+  readonly definitions = Object.create(null) as MachineDefinitions;
   readonly #given = new Map<string, AnyMachine>();
 
   /** @throws UsageError if the name already refers to a different machine */

@@ -6,6 +6,7 @@ import type { NodeId, RequestId, StateOf, View, Vocabulary } from "../../../core
 import type { Command } from "../../../protocols/consensus/family/replicated-log.ts";
 import type { AnyProtocol } from "../../../protocols/entry.ts";
 import type { CoordinationService } from "../../../protocols/service/coordination-service/coordination-service.ts";
+import { changeIn } from "../../../protocols/service/coordination-service/keys.ts";
 import {
   type Operation,
   type Query,
@@ -15,6 +16,8 @@ import {
 } from "../../../protocols/service/coordination-service/operations.ts";
 import type { Replica } from "../../../protocols/service/coordination-service/replica.ts";
 import type { MemberSession } from "../../../protocols/service/coordination-service/session-vocabulary.ts";
+import { placeOf } from "../../../protocols/service/keyspace/layout.ts";
+import type { ByteText, KeyspaceChange } from "../../../protocols/service/keyspace/vocabulary.ts";
 import { Host } from "../../../runtime/host.ts";
 import type { Journal } from "../../../runtime/journal/journal.ts";
 import { protocolSlot } from "../../../runtime/journal/protocol-slot.ts";
@@ -104,6 +107,8 @@ export class ServiceHost implements Service {
   #waiting = 0;
   /** The number of map watches in this process, not counting the clients' watches. */
   watches = 0;
+  /** The number of listeners for changes to any key, for clients of etcd. */
+  keyListeners = 0;
   readonly #times: ServiceTimes;
   /** The protocol's state. The host mutates this object. */
   #state: StateOf<CoordinationService> | null = null;
@@ -270,11 +275,22 @@ export class ServiceHost implements Service {
   }
 
   follow(topic: Topic): () => void {
-    if (topic !== "map") return () => {};
-    this.watches += 1;
+    return topic === "map" ? this.#counted("watches") : () => {};
+  }
+
+  /**
+   * Starts reporting all changes to keys. Otherwise, only those are reported that concern leases or followed maps.
+   * @returns a function that stops this
+   */
+  followKeys(): () => void {
+    return this.#counted("keyListeners");
+  }
+
+  #counted(what: "watches" | "keyListeners"): () => void {
+    this[what] += 1;
     let isOpen = true;
     return () => {
-      if (isOpen) this.watches -= 1;
+      if (isOpen) this[what] -= 1;
       isOpen = false;
     };
   }
@@ -368,10 +384,24 @@ export class ServiceHost implements Service {
     if (isMany) host.carryOut({ type: "session", body: { type: "uncork" } } as never);
   }
 
-  /** Whether the event has a listener. Most map changes have no watch in this process. */
+  /** Whether the event has a listener. Most changes to keys have no watch in this process. */
   #isHeard(event: Told | ClientAnswered): boolean {
-    if (event.type === "changed") return this.watches > 0 || this.isFollowedByClients(event.map);
-    return !BETWEEN_PARTS.has(event.type);
+    if (event.type !== "keysChanged") return !BETWEEN_PARTS.has(event.type);
+    const concernsLeases = event.renewed !== null || event.ended !== null;
+    return concernsLeases || this.keyListeners > 0 || event.events.some(({ kv }) => this.#isFollowed(kv.key));
+  }
+
+  #isFollowed(key: ByteText): boolean {
+    const place = placeOf(key);
+    return place !== null && (this.watches > 0 || this.isFollowedByClients(place.map));
+  }
+
+  /** Reports the changes to followed maps. */
+  #tellMaps({ events }: KeyspaceChange): void {
+    for (const event of events) {
+      const change = this.#isFollowed(event.kv.key) ? changeIn(event) : null;
+      if (change !== null) this.#tell({ type: "changed", ...change }, null);
+    }
   }
 
   #hear(event: Told | ClientAnswered, until: number | null): void {
@@ -392,6 +422,7 @@ export class ServiceHost implements Service {
     }
     if (event.type === "began" || this.#isWaitOfThisRun(event)) this.#ofThisRun.add(event.session);
     if (event.type !== "lost") this.#tell(event, until);
+    if (event.type === "keysChanged") this.#tellMaps(event);
     // The log may end the session before this member's clock does. The session's grants must not be mistaken for grants
     // held by the next session.
     if (event.type === "ended" || event.type === "lost") this.#lose(event.session);
@@ -417,7 +448,7 @@ export class ServiceHost implements Service {
   }
 }
 
-const revisionIn = ({ replica }: StateOf<CoordinationService>): number => replica.data.revision;
+const revisionIn = ({ replica }: StateOf<CoordinationService>): number => replica.data.keyspace.revision;
 const snapshotIndex = ({ log }: StateOf<CoordinationService>): number => log.snapshot.index;
 /** Returns the number of characters in the snapshot that is being written, or 0 if there is none. */
 const charsWritten = ({ replica }: StateOf<CoordinationService>): number => replica.saving?.writing.text.length ?? 0;

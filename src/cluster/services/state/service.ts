@@ -2,6 +2,7 @@
 import type { NodeId } from "../../../core/protocol.ts";
 import type {
   Answer,
+  Change,
   Operation,
   Query,
   Result,
@@ -85,6 +86,8 @@ export type Listener = (event: Told, until: number | null) => void;
 
 export type Told =
   | ServiceEvent
+  /** A key of a map has changed. */
+  | ({ readonly type: "changed" } & Change)
   /**
    * This member's session has begun or was confirmed. Its grants are valid from the first `confirmed` event until the
    * confirmation expires.
@@ -121,6 +124,7 @@ interface ResultTypes {
   put: "stored";
   delete: "stored";
   transaction: "transaction";
+  keys: "keys";
   add: "counted";
   set: "counted";
   acquire: "granted" | "waiting";
@@ -151,6 +155,7 @@ interface AnswerTypes {
   get: "found";
   range: "entries";
   changes: "changes";
+  readKeys: "keys";
   count: "counted";
   holders: "holders";
   backlog: "backlog";

@@ -21,17 +21,29 @@ export function textOf(value: unknown, what: string, maxBytes: number): string {
   }
 }
 
-/** @throws EnvironmentError if another program wrote the text and it is invalid */
-export function parsedValue(text: string): unknown {
+/**
+ * @param what the value, for the error
+ * @throws EnvironmentError if another program wrote the text and it is invalid
+ */
+export function parsedValue(text: string, what = "a value"): unknown {
   try {
     if (!text.startsWith(BYTES)) return JSON.parse(text);
     return Uint8Array.from(atob(text.slice(BYTES.length)), (unit) => unit.charCodeAt(0));
   } catch (error) {
     throw new EnvironmentError(
       "bad-value",
-      unexpected("a value written by another program", "JSON, or bytes in base64", text.slice(0, 40)),
+      unexpected(`${what} written by another program`, "JSON, or bytes in base64", text.slice(0, 40)),
       { cause: error },
     );
+  }
+}
+
+/** Returns a value that another program may have written, as a list. Empty if it is invalid. */
+export function readable<T>(text: string): [T] | [] {
+  try {
+    return [parsedValue(text) as T];
+  } catch {
+    return [];
   }
 }
 

@@ -12,8 +12,8 @@ import { Watch, type Watched } from "./watch.ts";
 
 const put = (revision: number, key: string): Change => ({ revision, key, value: `"${key}${revision}"` }) as Change;
 
-/** Creates a service that reports these changes on request of the test. */
-function serviceOf(changes: readonly Change[]) {
+/** Creates a service that reports these changes on request of the test. @param most the changes in one answer */
+function serviceOf(changes: readonly Change[], most = Number.POSITIVE_INFINITY) {
   const listeners: Listener[] = [];
   let known = 0;
   let queries = 0;
@@ -36,7 +36,8 @@ function serviceOf(changes: readonly Change[]) {
       }
       if (!answers) return new Promise(() => {});
       const found = changes.slice(0, known).filter(({ revision }) => revision > after);
-      return Promise.resolve({ revision: changes[known - 1]?.revision ?? 0, answer: { changes: found } });
+      const answer = { changes: found.slice(0, most), isMore: found.length > most };
+      return Promise.resolve({ revision: changes[known - 1]?.revision ?? 0, answer });
     },
   };
   const say = (event: object): void => {
@@ -103,6 +104,21 @@ test.each([true, false])(
     expect((await last).value).toBe("a3");
   },
 );
+
+test("a watch reads many changes with several queries, and then receives the next ones", async () => {
+  const changes = [1, 2, 3, 4, 5, 6].map((revision) => put(revision, "a"));
+  const it = serviceOf(changes, 2);
+  it.happen(5);
+  const watch = watchOf(it.service);
+  const seen: unknown[] = [];
+  for (let times = 0; times < 5; times++) seen.push((await watch.next()).value);
+  expect([seen, it.queries]).toEqual([["a1", "a2", "a3", "a4", "a5"], 3]);
+  const last = watch.next();
+  await turn();
+  it.happen(6);
+  it.tell(5);
+  expect([(await last).value, it.queries]).toEqual(["a6", 3]);
+});
 
 test("a watch after a future revision reports nothing before it", async () => {
   const changes = [1, 2, 3, 4].map((revision) => put(revision, "a"));

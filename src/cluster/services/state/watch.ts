@@ -119,8 +119,13 @@ export class Watch<T> implements AsyncIterableIterator<T> {
       this.#after = after;
       const found = await this.#service.query({ type: "changes", map, after }, () => !this.#isEnded);
       if (this.#isEnded) return;
-      for (const change of found.answer.changes) this.#takeNew(change);
+      const { changes, isMore } = found.answer;
+      for (const change of changes) this.#takeNew(change);
       this.#taken = { revision: 0, changes: 0 };
+      if (isMore) {
+        this.#after = (changes.at(-1) as LoggedChange).revision;
+        return;
+      }
       this.#after = Math.max(after, found.revision); // The start revision may be in the future.
       const meanwhile = this.#meanwhile;
       this.#isLive = meanwhile !== null;

@@ -5,11 +5,11 @@ import { type OneReplica, oneReplica, readAll } from "../../../../test/protocols
 import type { Chunk } from "../../../core/chunk.ts";
 import type { Context } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
+import { valuesOf } from "../keyspace/table.ts";
 import { areSound, catchUpAll, type MachineDefinition } from "./machines.ts";
 import { type Operation, type SessionOperation, STATE_MACHINE_VERSION } from "./operations.ts";
 import { type Replica, type ReplicaOptions, replica, replicaDefaults } from "./replica.ts";
 import type { MachineState } from "./state.ts";
-import { valuesOf } from "./table.ts";
 
 function withSession(limits = {}, machines = {}): OneReplica {
   const replica = oneReplica(limits, machines);

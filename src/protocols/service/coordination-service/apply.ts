@@ -2,10 +2,9 @@
 import type { NodeId } from "../../../core/protocol.ts";
 import { hasShape } from "../../../core/shape.ts";
 import { applyToBarrier, arrivalIn } from "./barriers.ts";
-import { applyToCounter } from "./counters.ts";
 import { applyToGrants, holdersOf } from "./grants.ts";
 import { applyToGroups } from "./groups.ts";
-import { applyToKeys, changesAfter, range, stored } from "./keys.ts";
+import { applyToCounter, applyToKeyspace, applyToMaps, changesAfter, count, range, readKeys, stored } from "./keys.ts";
 import { takePart } from "./large-operations.ts";
 import { ask, execute, type MachineDefinitions } from "./machines.ts";
 import { applyToMembers, membersIn } from "./member-list.ts";
@@ -32,7 +31,6 @@ import {
   sessionOf,
 } from "./sessions.ts";
 import type { Applying, Session } from "./state.ts";
-import { lookUp } from "./table.ts";
 
 type Batch = Extract<Proposal, { type: "operations" }>;
 
@@ -91,7 +89,7 @@ function applyBatch(on: Applying, machines: MachineDefinitions, member: NodeId, 
     if (first + at !== session.applied + 1) continue; // The operation has already been applied, or comes after a gap.
     const result = applyOperation(on, machines, session, operation);
     session.applied += 1;
-    session.replies.push({ revision: data.revision, result });
+    session.replies.push({ revision: data.keyspace.revision, result });
     if (operation.type === "close" && result.type === "done") return { member, life, session, isOver: true };
   }
   return { member, life, session, isOver: false };
@@ -117,7 +115,9 @@ function applyOperation(
     case "put":
     case "delete":
     case "transaction":
-      return applyToKeys(on, session.id, operation);
+      return applyToMaps(on, session.id, operation);
+    case "keys":
+      return applyToKeyspace(on, operation);
     case "add":
     case "set":
       return applyToCounter(on, operation);
@@ -162,8 +162,10 @@ export function answerTo(on: Pick<Applying, "data" | "limits">, machines: Machin
       return range(data, query.map, query.from, query.to, Math.min(query.limit, MAX_RANGE));
     case "changes":
       return changesAfter(data, query.map, query.after);
+    case "readKeys":
+      return readKeys(data, query.question);
     case "count":
-      return { type: "counted", value: lookUp(data.counters, query.name) ?? 0 };
+      return count(data, query.name);
     case "holders":
       return holdersOf(data, query.name);
     case "backlog":

@@ -1,8 +1,9 @@
 /** Named barriers, at which sessions wait until the given number of parties has arrived. */
+
+import { enter, keysOf, lookUp, strike, valuesOf } from "../keyspace/table.ts";
 import type { Answer, BarrierOperation, Result, SessionId, WaitId } from "./operations.ts";
 import { MAX_PARTIES, refuse } from "./operations.ts";
 import { type Applying, type Barrier, type Data, nextRevision, sessionNamed } from "./state.ts";
-import { enter, keysOf, lookUp, strike, valuesOf } from "./table.ts";
 
 export function applyToBarrier(on: Applying, session: SessionId, operation: BarrierOperation): Result {
   if (operation.type === "leave") {

@@ -3,10 +3,11 @@
  * holder leads until it resigns or its session ends). Waiters are served in FIFO order, so readers do not overtake a
  * waiting writer. Each grant has a token. Tokens increase across all names and never start over.
  */
+
+import { enter, keysOf, lookUp, strike, valuesOf } from "../keyspace/table.ts";
 import type { Answer, GrantOperation, Refusal, Result, SessionId } from "./operations.ts";
 import { MAX_PERMITS, refuse } from "./operations.ts";
 import { type Applying, type Data, type Held, type Lock, nextRevision, sessionNamed } from "./state.ts";
-import { enter, keysOf, lookUp, strike, valuesOf } from "./table.ts";
 
 type Acquire = Extract<GrantOperation, { type: "acquire" }>;
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
+import { keysOf, valuesOf } from "../keyspace/table.ts";
 import { FIRST_CLIENT, type GroupOperation, STATE_MACHINE_VERSION } from "./operations.ts";
 import { isBusy } from "./sessions.ts";
 import { dataProblem } from "./state-shape.ts";
-import { keysOf, valuesOf } from "./table.ts";
 
 const enter = (wait = 1, name = "g"): GroupOperation => ({ type: "enterGroup", name, wait, setting: "" });
 const leave = (name = "g"): GroupOperation => ({ type: "leaveGroup", name });
@@ -57,11 +57,11 @@ describe("a group", () => {
     const [first = 0, second = 0] = sessions;
     const one = { session: second, member: 1, wait: 1, spoken: 0 };
     expect(events()).toEqual([
-      { type: "grouped", name: "g", view: second + 1, members: [one] },
+      { type: "grouped", name: "g", view: 2, members: [one] },
       {
         type: "grouped",
         name: "g",
-        view: second + 2,
+        view: 3,
         members: [one, { session: first, member: 0, wait: 1, spoken: 0 }],
       },
     ]);
@@ -126,7 +126,7 @@ describe("messages in a group", () => {
     const { apply, data, events } = withSessions(2);
     for (const member of [0, 1]) apply(member, enter());
     const before = JSON.stringify(data.groups);
-    const { revision } = data;
+    const { revision } = data.keyspace;
     events();
     expect(apply(1, say("a"))).toEqual(done);
     expect(apply(0, say("b", 1, 1))).toEqual(done);

@@ -2,9 +2,10 @@
  * Named groups of sessions. Every replica emits the messages to a group and the group's views in log order. Messages
  * are not stored. A session that enters a group again is a new member.
  */
+
+import { enter, keysOf, lookUp, strike, valuesOf } from "../keyspace/table.ts";
 import { type GroupMember, type GroupOperation, isClient, type Result, refuse, type SessionId } from "./operations.ts";
 import { type Applying, type Data, type Group, nextRevision, type Session } from "./state.ts";
-import { enter, keysOf, lookUp, strike, valuesOf } from "./table.ts";
 
 type Of<T extends GroupOperation["type"]> = Extract<GroupOperation, { type: T }>;
 

@@ -2,6 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type OneReplica, oneReplica } from "../../../../test/protocols/service/one-replica.ts";
 import { stage } from "../../../../test/protocols/service/stage.ts";
+import { keysOf } from "../keyspace/table.ts";
+import { utf8BytesOf } from "../keyspace/text-size.ts";
+import type { KeyEvent } from "../keyspace/vocabulary.ts";
 import {
   ENDPOINTS,
   FIRST_CLIENT,
@@ -15,9 +18,8 @@ import {
   type SessionOperation,
 } from "./operations.ts";
 import { sessionOf } from "./sessions.ts";
-import { utf8BytesOf } from "./state.ts";
+import { sizeOf } from "./state.ts";
 import { dataProblem } from "./state-shape.ts";
-import { emptyTable, keysOf, valuesOf } from "./table.ts";
 
 const put = (key: string, value: string): Operation => ({ type: "put", map: "m", key, value, isLeased: false });
 
@@ -43,15 +45,15 @@ describe("parts of an operation", () => {
     replica.open(0);
     const parts = partsOf(put("a", "x".repeat(1_000)), 3);
     expect(applyAll(replica, 0, parts.slice(0, 2))).toEqual({ type: "done" });
-    expect(keysOf(replica.data.maps)).toEqual([]);
+    expect(keysOf(replica.data.keyspace.keys)).toEqual([]);
     expect(replica.data.bytes).toBeGreaterThan(600);
     expect(dataProblem(JSON.parse(JSON.stringify(replica.data)))).toBeNull();
     expect(applyAll(replica, 0, parts.slice(2))).toEqual({ type: "stored", previous: null });
     const other = oneReplica();
     other.open(0);
     other.apply(0, put("a", "x".repeat(1_000)));
-    expect(replica.data.bytes).toBe(other.data.bytes);
-    expect(replica.data.maps).toEqual(other.data.maps);
+    expect(replica.data.bytes).toBe(0);
+    expect(replica.data.keyspace).toEqual(other.data.keyspace);
   });
 
   it("are dropped with the session, and when it begins another operation", () => {
@@ -66,7 +68,7 @@ describe("parts of an operation", () => {
     applyAll(replica, 0, first.slice(0, 2));
     expect(applyAll(replica, 0, partsOf(put("b", "1"), 2))).toMatchObject({ type: "stored" });
     expect(applyAll(replica, 0, first.slice(2))).toMatchObject({ type: "refused", code: "bad-operation" });
-    expect(keysOf(valuesOf(replica.data.maps)[0] ?? emptyTable())).toEqual(["b"]);
+    expect(keysOf(replica.data.keyspace.keys)).toEqual(["map/m/b"]);
   });
 
   it("are refused with the reason of the first refusal if they do not fit", () => {
@@ -93,7 +95,7 @@ describe("parts of an operation", () => {
     const many = parts.slice(0, 100).map((part) => replica.apply(1, part as never).type);
     const result = applyAll(replica, 0, partsOf(put("a", "y".repeat(50_000)), 10));
     const more = parts.slice(100).map((part) => replica.apply(1, part as never).type);
-    expect(replica.data.bytes).toBeLessThanOrEqual(200_000);
+    expect(sizeOf(replica.data)).toBeLessThanOrEqual(200_000);
     expect([result?.type, many.at(-1), more.at(-1)]).toEqual(["stored", "done", "refused"]);
   });
 
@@ -134,7 +136,7 @@ describe("parts of an operation", () => {
           applyAll(replica, 0, parts.slice(0, Math.min(cutOff, count - 1)));
           expect(applyAll(replica, 0, parts)).toEqual(plain.apply(0, operation));
         }
-        expect(replica.data.maps).toEqual(plain.data.maps);
+        expect(replica.data.keyspace).toEqual(plain.data.keyspace);
         expect(replica.data.bytes).toBe(plain.data.bytes);
       }),
       { numRuns: 30 },
@@ -198,7 +200,10 @@ describe("a large operation of a member", () => {
       sim.start(old);
       run(3_000);
       expect(answer(member, request)).toMatchObject({ type: "done", result: { previous: null } });
-      const told = events.filter(({ node, type, value: of }) => node === member && type === "changed" && of === value);
+      const told = events.filter(
+        ({ node, type, events: of }) =>
+          node === member && type === "keysChanged" && (of as KeyEvent[]).some(({ kv }) => kv.value === value),
+      );
       expect(told).toHaveLength(1);
       expect(sim.verdict()).toEqual([]);
     }
@@ -259,21 +264,20 @@ describe("the answer", () => {
       success: Array.from({ length: count }, () => ({ type: "get", map: "m", key: "a" })),
       failure: [],
     });
-    expect(replica.apply(0, reads(8))).toMatchObject({ type: "transaction" });
-    expect(replica.apply(0, reads(9))).toMatchObject({ type: "refused", code: "too-large" });
-    const emptied = { type: "put", map: "m", key: "a", value: "", isLeased: false } as const;
-    const [first] = [reads(20)] as [Operation & { type: "transaction" }];
-    expect(replica.apply(0, { ...first, success: [emptied, ...first.success] })).toMatchObject({ succeeded: true });
+    expect(replica.apply(0, reads(15))).toMatchObject({ type: "transaction" });
+    expect(replica.apply(0, reads(16))).toMatchObject({ type: "refused", code: "too-large" });
   });
 
-  it("to a query for changes includes the last two large ones", () => {
-    const replica = oneReplica({ maxBytes: 8 * MAX_VALUE_BYTES, maxChangeBytes: MAX_VALUE_BYTES });
+  it("to a query for changes is limited to about one large change", () => {
+    const replica = oneReplica({ maxBytes: 8 * MAX_VALUE_BYTES, maxHistoryBytes: 2.5 * MAX_VALUE_BYTES });
     replica.open(0);
     for (const key of ["a", "b", "c"]) replica.apply(0, put(key, filled(MAX_VALUE_BYTES, "x")));
-    const { revision } = replica.data;
+    const { revision } = replica.data.keyspace;
     expect(replica.ask({ type: "changes", map: "m", after: revision - 3 })).toMatchObject({ code: "compacted" });
-    expect(replica.ask({ type: "changes", map: "m", after: revision - 2 })).toMatchObject({
-      changes: [{ key: "b" }, { key: "c" }],
-    });
+    const answers = [2, 1].map((back) => replica.ask({ type: "changes", map: "m", after: revision - back }));
+    expect(answers).toMatchObject([
+      { changes: [{ key: "b" }], isMore: true },
+      { changes: [{ key: "c" }], isMore: false },
+    ]);
   });
 });

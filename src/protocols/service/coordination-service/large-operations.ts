@@ -8,6 +8,7 @@
  * memory, no matter how many sessions exist, and a large value can still be replaced when the state is full.
  */
 import { problem } from "../../../core/shape.ts";
+import { bytesOf } from "../keyspace/text-size.ts";
 import {
   isClient,
   isOwn,
@@ -19,7 +20,7 @@ import {
   refuse,
   type SessionOperation,
 } from "./operations.ts";
-import { type Applying, bytesOf, type Data, type Session, type Staged } from "./state.ts";
+import { type Applying, type Data, refuseFull, type Session, type Staged, sizeOf } from "./state.ts";
 
 type Part = Extract<SessionOperation, { type: "part" }>;
 
@@ -54,8 +55,8 @@ function append({ data, limits }: Applying, staged: Staged, text: string): Refus
   const refusal =
     staged.text.length + text.length > MAX_WHOLE_BYTES
       ? refuse("too-large", `an operation has at most ${MAX_WHOLE_BYTES} bytes`)
-      : data.bytes + bytes > limits.maxBytes + PART_ROOM
-        ? refuse("full", `the service holds ${data.bytes} bytes; the maximum is ${limits.maxBytes}`)
+      : sizeOf(data) + bytes > limits.maxBytes + PART_ROOM
+        ? refuseFull({ data, limits })
         : null;
   const change = refusal === null ? bytes : -staged.bytes;
   data.bytes += change;
@@ -74,7 +75,7 @@ export function dropParts(data: Data, session: Session): void {
  * The operations that may be split into parts, which are those with values. The type must be checked here: a member
  * checks its clients' operations, but a part does not show the operation's type.
  */
-const LARGE: ReadonlySet<string> = new Set(["put", "delete", "transaction", "enqueue", "say", "execute"]);
+const LARGE: ReadonlySet<string> = new Set(["put", "delete", "transaction", "keys", "enqueue", "say", "execute"]);
 
 function read(text: string, isOfClient: boolean): { whole: Operation } | { result: Result } {
   let whole: unknown;
@@ -92,6 +93,7 @@ function read(text: string, isOfClient: boolean): { whole: Operation } | { resul
 
 /** Returns whether the operation uses names that are reserved for members, such as the map of addresses for clients. */
 export function concernsOwnNames(operation: Operation): boolean {
+  if (operation.type === "keys") return true;
   if (operation.type === "execute") return isOwn(operation.machine);
   if (operation.type !== "transaction") return "map" in operation && isOwn(operation.map);
   const { compare, success, failure } = operation;

@@ -4,10 +4,11 @@
  * its snapshots. If the commands take too much space, the member stops rather than drop any.
  */
 import { EnvironmentError, unexpected } from "../../../core/errors.ts";
+import { enter, entriesOf, lookUp, valuesOf } from "../keyspace/table.ts";
+import { bytesOf, utf8BytesOf } from "../keyspace/text-size.ts";
 import type { Answer, Command, Refusal, Result } from "./operations.ts";
-import { isOwn, MAX_OPERATION_BYTES, refuse } from "./operations.ts";
-import { type Applying, bytesOf, type Data, type MachineState, nextRevision, utf8BytesOf } from "./state.ts";
-import { enter, entriesOf, keysOf, lookUp, valuesOf } from "./table.ts";
+import { MAX_OPERATION_BYTES, refuse } from "./operations.ts";
+import { type Applying, type Data, type MachineState, nextRevision } from "./state.ts";
 
 /**
  * A state machine with plain data as its state. `apply` does not modify its arguments, and returns a next state that
@@ -31,38 +32,11 @@ export interface MachineDefinition {
   fault?(state: unknown, checked: unknown): string | null;
 }
 
-/**
- * A built-in machine, with a reserved name. Its size counts in the same way as keys and values, so it is bounded only
- * by the state's size limit. Because the machine's state may be large, it is not copied: `run` changes it in place, or
- * throws before making any change.
- */
-export interface BuiltInMachine {
-  init(): unknown;
-  /**
-   * Runs a command.
-   *
-   * @param room for more keys and values, in bytes
-   * @returns the result, and the `change` to report to listeners at each replica; `change` is null if there is nothing
-   * to report
-   */
-  run(state: unknown, command: string, room: number): { readonly result: string; readonly change: unknown };
-  /** Answers a question about the state, without changing the state. */
-  ask(state: unknown, question: string): string;
-  /** Returns an upper bound on the state's size in a snapshot. */
-  bytesOf(state: unknown): number;
-  /**
-   * Returns a copy that later commands do not change. The copy may share parts that commands only replace as a whole.
-   */
-  copyOf(state: unknown): unknown;
-}
-
-type Definition = MachineDefinition | BuiltInMachine;
-
 /** The definitions of machines, keyed by name. May be extended while the service is running. */
-export type MachineDefinitions = Record<string, Definition>;
+export type MachineDefinitions = Record<string, MachineDefinition>;
 
-const definitionOf = (machines: MachineDefinitions, name: string): Definition | null =>
-  Object.hasOwn(machines, name) ? (machines[name] as Definition) : null;
+const definitionOf = (machines: MachineDefinitions, name: string): MachineDefinition | null =>
+  Object.hasOwn(machines, name) ? (machines[name] as MachineDefinition) : null;
 
 /** A replica's data, without listeners. */
 type Replicated = Pick<Applying, "data" | "limits">;
@@ -72,8 +46,7 @@ export function execute(on: Applying, machines: MachineDefinitions, operation: C
   const { data, limits } = on;
   const { machine: name, command } = operation;
   const known = lookUp(data.machines, name);
-  const count = keysOf(data.machines).filter((each) => !isOwn(each)).length;
-  if (known === null && !isOwn(name) && count >= limits.maxMachines)
+  if (known === null && data.machines.size >= limits.maxMachines)
     return refuse("too-many", `there are already ${limits.maxMachines} state machines`);
   nextRevision(data);
   const machine: MachineState = known ?? {
@@ -90,7 +63,6 @@ export function execute(on: Applying, machines: MachineDefinitions, operation: C
     keep(on, name, machine, command);
     return { type: "unknown" };
   }
-  if (isBuiltIn(definition)) return runBuiltIn(on, name, machine, definition, command);
   try {
     catchUp(on, machine, definition);
   } catch (error) {
@@ -99,39 +71,10 @@ export function execute(on: Applying, machines: MachineDefinitions, operation: C
   return run(on, machine, definition, command);
 }
 
-const isBuiltIn = (definition: Definition): definition is BuiltInMachine => "bytesOf" in definition;
-
-/** Returns the built-in machine with the given name. Null if there is none. */
-export function builtInOf(machines: MachineDefinitions, name: string): BuiltInMachine | null {
-  const definition = definitionOf(machines, name);
-  return definition !== null && isBuiltIn(definition) ? definition : null;
-}
-
-/** Runs a built-in machine's command. Every member defines these machines, so commands are never pending. */
-function runBuiltIn(
-  { data, limits, tell }: Applying,
-  name: string,
-  machine: MachineState,
-  definition: BuiltInMachine,
-  command: string,
-): Result {
-  begin(machine, definition);
-  try {
-    const { result, change } = definition.run(machine.state, command, limits.maxBytes - data.bytes);
-    const bytes = definition.bytesOf(machine.state);
-    data.bytes += bytes - machine.bytes;
-    machine.bytes = bytes;
-    if (change !== null) tell({ type: "machineChanged", machine: name, change });
-    return { type: "executed", result };
-  } catch (error) {
-    return failed(error);
-  }
-}
-
 const failed = (error: unknown): Refusal =>
   refuse("machine-failed", String(error instanceof Error ? error.message : error).slice(0, 200));
 
-function begin(machine: MachineState, definition: Definition): void {
+function begin(machine: MachineState, definition: MachineDefinition): void {
   if (machine.isDefined) return;
   machine.state = definition.init();
   machine.isDefined = true;
@@ -187,7 +130,7 @@ function catchUp({ limits }: Replicated, machine: MachineState, definition: Mach
 export function catchUpAll(on: Replicated, machines: MachineDefinitions): void {
   for (const [name, machine] of entriesOf(on.data.machines)) {
     const definition = definitionOf(machines, name);
-    if (definition === null || isBuiltIn(definition) || machine.pending.length === 0) continue;
+    if (definition === null || machine.pending.length === 0) continue;
     try {
       catchUp(on, machine, definition);
     } catch {} // The next command will report the error.
@@ -198,8 +141,7 @@ export function catchUpAll(on: Replicated, machines: MachineDefinitions): void {
 export function areSound({ machines }: Data, definitions: MachineDefinitions): boolean {
   return [...entriesOf(machines)].every(([name, { state, isDefined }]) => {
     const definition = definitionOf(definitions, name);
-    const isLookedAt = isDefined && definition !== null && !isBuiltIn(definition);
-    return !isLookedAt || (definition.fault?.(state, undefined) ?? null) === null;
+    return !isDefined || definition === null || (definition.fault?.(state, undefined) ?? null) === null;
   });
 }
 
@@ -249,7 +191,7 @@ export function ask(on: Replicated, machines: MachineDefinitions, name: string, 
     return refuse("unknown-machine", `expected this member to define a state machine ${name} with a query function`);
   const machine = lookUp(on.data.machines, name);
   try {
-    if (machine !== null && !isBuiltIn(definition)) catchUp(on, machine, definition);
+    if (machine !== null) catchUp(on, machine, definition);
     const answer: unknown = definition.ask(machine === null ? definition.init() : machine.state, question);
     return typeof answer === "string"
       ? { type: "answered", answer }

@@ -4,7 +4,7 @@ import { hasShape } from "../../../core/shape.ts";
 import { applyToMembers, membersIn, nextConfiguration, noteConfiguration } from "./member-list.ts";
 import type { MemberList, MemberOperation, MemberStep } from "./member-words.ts";
 import { MAX_OPERATION_BYTES, operationShape } from "./operations.ts";
-import type { Applying, Data } from "./state.ts";
+import { type Applying, emptyData } from "./state.ts";
 
 let on: Applying;
 const apply = (operation: MemberOperation) => applyToMembers(on, operation);
@@ -31,7 +31,7 @@ function follow(): string[] {
 }
 
 beforeEach(() => {
-  on = { data: { revision: 0, members: null } as unknown as Data, limits: {} as Applying["limits"], tell: () => {} };
+  on = { data: emptyData(), limits: {} as Applying["limits"], tell: () => {} };
   const founder = (member: number) => ({ member, address: `10.0.0.${member}:7100`, journal: `j${member}` });
   apply({ type: "foundMembers", members: [1, 2, 3].map(founder) });
 });

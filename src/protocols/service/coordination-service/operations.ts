@@ -13,9 +13,13 @@ import {
   text,
   variants,
 } from "../../../core/shape.ts";
+import { MAX_KEY_BYTES, MAX_NAME_BYTES, OWN_NAMES } from "../keyspace/layout.ts";
+import { keyspaceCommandShape, keyspaceQuestionShape, keyspaceResponseShape } from "../keyspace/shapes.ts";
+import type { KeyspaceChange, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse } from "../keyspace/vocabulary.ts";
 import { type MemberList, type MemberOperation, memberListShape, memberOperationShapes } from "./member-words.ts";
 import { type Refusal, refusalFields } from "./refusals.ts";
 
+export { isOwn, MAX_KEY_BYTES, MAX_NAME_BYTES, OWN_NAMES } from "../keyspace/layout.ts";
 export { type Refusal, type RefusalCode, refusalCodes, refusalShape, refuse } from "./refusals.ts";
 
 /** The lowest client id. A client is a process that is not a member. The log assigns each id only once. */
@@ -23,16 +27,12 @@ export const FIRST_CLIENT: NodeId = 2 ** 40;
 /** Returns whether an id belongs to a client rather than a member. */
 export const isClient = (member: NodeId): boolean => member >= FIRST_CLIENT;
 
-/** The prefix of names that are reserved for members. */
-export const OWN_NAMES = "coterie/";
-/** Returns whether a name is reserved for members. */
-export const isOwn = (name: string): boolean => name.startsWith(OWN_NAMES);
 /** The name of the map with the addresses at which members serve clients. */
 export const ENDPOINTS = `${OWN_NAMES}endpoints`;
 /** The name of the map with the addresses at which members serve the etcd API. */
 export const ETCD_ENDPOINTS = `${OWN_NAMES}etcd-endpoints`;
 
-/** The id of a session: the revision at which it was opened. */
+/** The id of a session. Sessions are numbered in the order in which they are opened. */
 export type SessionId = number;
 
 /**
@@ -47,6 +47,7 @@ export type WaitId = number;
 /** An operation, which changes the state and goes through the log. */
 export type Operation =
   | KeyOperation
+  | KeyspaceOperation
   | CounterOperation
   | GrantOperation
   | BarrierOperation
@@ -62,6 +63,12 @@ export type KeyOperation =
   | { type: "delete"; map: string; key: string }
   /** Runs all steps in `success` if all comparisons hold, or else all steps in `failure`, at a single revision. */
   | { type: "transaction"; compare: Comparison[]; success: Step[]; failure: Step[] };
+
+/**
+ * A command from a client of etcd, and the caller that waits for its response. Replicas retain results until the session
+ * acknowledges them, so a long response is not retained, but emitted when the command is applied.
+ */
+export type KeyspaceOperation = { type: "keys"; caller: string; command: KeyspaceCommand };
 
 /** A condition in a transaction. */
 export type Comparison =
@@ -180,8 +187,13 @@ export type Query =
    * Returns the keys from `from` up to but not including `to`, in order. If `to` is null, the range extends to the end.
    */
   | { type: "range"; map: string; from: string; to: string | null; limit: number }
-  /** Returns the changes to a map after a revision. To continue, follow the events after the answer's revision. */
+  /**
+   * Returns the changes to a map after a revision, up to a limited size. To continue after the last one, follow the
+   * events after the answer's revision.
+   */
   | { type: "changes"; map: string; after: Revision }
+  /** Answers a question from a client of etcd. */
+  | { type: "readKeys"; question: KeyspaceQuestion }
   | { type: "count"; name: string }
   | { type: "holders"; name: string }
   | { type: "backlog"; name: string }
@@ -245,6 +257,8 @@ export type Result =
   /** The result of `put` and `delete`. */
   | { type: "stored"; previous: Stored | null }
   | { type: "transaction"; succeeded: boolean; results: StepResult[] }
+  /** The response to a client of etcd. Null if it is too long to retain, so it was only emitted. */
+  | { type: "keys"; response: KeyspaceResponse | null }
   /** The new value of the counter. */
   | { type: "counted"; value: number }
   | { type: "granted"; token: Revision }
@@ -267,7 +281,9 @@ export type Answer =
   | { type: "found"; entry: Stored | null }
   /** `isMore`: whether there are more entries than the limit. */
   | { type: "entries"; entries: KeyEntry[]; isMore: boolean }
-  | { type: "changes"; changes: Change[] }
+  /** `isMore`: whether there are more changes. To continue, query the changes after the last one's revision. */
+  | { type: "changes"; changes: Change[]; isMore: boolean }
+  | { type: "keys"; response: KeyspaceResponse }
   | { type: "counted"; value: number }
   | { type: "holders"; holders: Holder[]; waiting: number }
   | { type: "backlog"; items: number; taken: number; waiting: number }
@@ -300,7 +316,10 @@ export type EndReason = "closed" | "expired" | "replaced";
  * events after the last snapshot. A repeated request for a grant repeats the event.
  */
 export type ServiceEvent =
-  | ({ type: "changed" } & Change)
+  /** Keys or leases have changed. */
+  | ({ type: "keysChanged" } & KeyspaceChange)
+  /** The response to a command from a client of etcd that is too long for the operation's result. */
+  | { type: "keysAnswered"; caller: string; response: KeyspaceResponse }
   /** The entry that opens a session may also grant its first request. In that case, `opened` comes first. */
   | { type: "granted"; name: string; session: SessionId; wait: WaitId; token: Revision; note: string }
   /** A grant was released, or its session ended. */
@@ -312,8 +331,6 @@ export type ServiceEvent =
   | { type: "said"; name: string; from: NodeId; to: NodeId | null; text: string; revision: Revision }
   | { type: "opened"; session: SessionId; member: NodeId; life: number }
   | { type: "ended"; session: SessionId; member: NodeId; life: number; reason: EndReason }
-  /** A change made by a built-in machine, as plain data that the machine defines. */
-  | { type: "machineChanged"; machine: string; change: unknown }
   /**
    * This replica has not defined the machine. Emitted each time the waiting commands use up another eighth of
    * `maxBytes`.
@@ -342,10 +359,6 @@ export const PART_CHARS = 21_000;
  * different versions do not exchange log messages. See docs/operate/upgrade.md.
  */
 export const STATE_MACHINE_VERSION = 1;
-/** The maximum length of a name, in UTF-8 bytes. */
-export const MAX_NAME_BYTES = 256;
-/** The maximum length of a key, in UTF-8 bytes. */
-export const MAX_KEY_BYTES = 1_024;
 /** The maximum length of a grant's note, in UTF-8 bytes. */
 export const MAX_NOTE_BYTES = 4_096;
 /** The maximum length of a group's setting, in UTF-8 bytes. */
@@ -354,14 +367,18 @@ export const MAX_SETTING_BYTES = 4_096;
 export const MAX_STEPS = 128;
 /** The maximum number of operations in one log entry. */
 export const MAX_OPERATIONS = 1_024;
+/** The size of the answer to a query for changes, in bytes, unless one revision is larger. */
+export const MAX_CHANGES_BYTES = 1_048_576;
+/** The maximum length of the name of a caller. */
+const MAX_CALLER_BYTES = 100;
 /** The maximum number of entries in the answer to a range query. */
 export const MAX_RANGE = 10_000;
 /** The maximum capacity of a semaphore. */
 export const MAX_PERMITS = 1_000_000;
 /** The maximum number of parties at a barrier. */
 export const MAX_PARTIES = 10_000;
-/** The maximum length of any list in the state, and thus in an answer. */
-const MAX_KEPT = 100_000;
+/** A bound on lists in answers, beyond what the state can contain: one revision may delete all its keys. */
+const MAX_KEPT = 1_000_000;
 const MAX_ANSWER_BYTES = 16_777_216;
 
 const name = text(MAX_NAME_BYTES);
@@ -393,6 +410,7 @@ export const groupOperationShapes: Shapes<GroupOperation> = {
 const operationShapes = {
   ...stepShapes,
   transaction: { compare: comparisons, success: steps, failure: steps },
+  keys: { caller: text(MAX_CALLER_BYTES), command: keyspaceCommandShape },
   add: { name, by: real },
   set: { name, to: real },
   acquire: {
@@ -445,6 +463,7 @@ export const queryShape: Shape<Query> = variants<Query>({
   get: { map: name, key },
   range: { map: name, from: key, to: nullable(key), limit: natural },
   changes: { map: name, after: natural },
+  readKeys: { question: keyspaceQuestionShape },
   count: { name },
   holders: { name },
   backlog: { name },
@@ -465,6 +484,7 @@ export const resultShape: Shape<Result> = variants<Result>({
     succeeded: boolean,
     results: list(variants<StepResult>({ stored: { previous: stored }, found: { entry: stored } }), MAX_STEPS),
   },
+  keys: { response: nullable(keyspaceResponseShape) },
   counted: { value: real },
   granted: { token: natural },
   waiting: { ahead: natural },
@@ -482,7 +502,9 @@ export const answerShape: Shape<Answer> = variants<Answer>({
   entries: { entries: list(struct<KeyEntry>({ key, ...storedFields }), MAX_RANGE), isMore: boolean },
   changes: {
     changes: list(struct<Change>({ revision: natural, map: name, key, value: nullable(value) }), MAX_KEPT),
+    isMore: boolean,
   },
+  keys: { response: keyspaceResponseShape },
   counted: { value: real },
   holders: {
     holders: list(
@@ -508,11 +530,10 @@ export const answerShape: Shape<Answer> = variants<Answer>({
   refused: refusalFields,
 });
 
-/** Returns the range of all keys with the given prefix. */
+/** Returns the range of all keys with the given prefix. Keys are in the order of their code points. */
 export function prefixRange(prefix: string): { from: string; to: string | null } {
-  for (let at = prefix.length - 1; at >= 0; at--) {
-    const unit = prefix.charCodeAt(at);
-    if (unit < 0xff_ff) return { from: prefix, to: prefix.slice(0, at) + String.fromCharCode(unit + 1) };
-  }
+  const codes = Array.from(prefix, (character) => character.codePointAt(0) as number);
+  for (let last = codes.pop(); last !== undefined; last = codes.pop())
+    if (last < 0x10_ff_ff) return { from: prefix, to: String.fromCodePoint(...codes, last + 1) };
   return { from: prefix, to: null };
 }

@@ -2,10 +2,10 @@
 
 import type { NodeId, Property, World } from "../../../core/protocol.ts";
 import type { Raft } from "../../consensus/raft/raft.ts";
+import { entriesOf } from "../keyspace/table.ts";
 import { isCertain } from "./lease.ts";
 import type { Replica } from "./replica.ts";
 import type { MemberSession } from "./session-vocabulary.ts";
-import { entriesOf } from "./table.ts";
 
 type States = { session: MemberSession["state"]; replica: Replica["state"]; log: Raft["state"] };
 type Emitted = { type: string; body: Record<string, unknown> & { type: string } };
@@ -92,8 +92,8 @@ const watchesAgree = {
   history: {
     empty: [] as Known,
     after: (before: Known, { type, body }: Emitted): Known =>
-      type === "replica" && body.type === "changed"
-        ? withKnown(before, JSON.stringify([body.revision, body.map, body.key]), JSON.stringify(body.value))
+      type === "replica" && body.type === "keysChanged" && (body.events as []).length > 0
+        ? withKnown(before, String(body.revision), JSON.stringify(body.events))
         : before,
   },
   holds: areAlike,

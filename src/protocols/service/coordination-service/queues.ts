@@ -3,15 +3,26 @@
  * longest. When a session ends, its unfinished items return to the front of the queue. The next session that takes such
  * an item gets a higher token.
  */
+
+import { enter, keysOf, lookUp, strike, valuesOf } from "../keyspace/table.ts";
+import { bytesOf } from "../keyspace/text-size.ts";
 import type { Answer, QueueOperation, Result, SessionId } from "./operations.ts";
 import { refuse } from "./operations.ts";
-import { type Applying, bytesOf, type Data, type Item, nextRevision, type Queue, type Taken } from "./state.ts";
-import { enter, keysOf, lookUp, strike, valuesOf } from "./table.ts";
+import {
+  type Applying,
+  type Data,
+  type Item,
+  nextRevision,
+  type Queue,
+  refuseFull,
+  sizeOf,
+  type Taken,
+} from "./state.ts";
 
 /** The overhead per item, in addition to its value. */
 const ITEM_BYTES = 96;
 
-const sizeOf = ({ value }: Item): number => ITEM_BYTES + bytesOf(value);
+const itemBytes = ({ value }: Item): number => ITEM_BYTES + bytesOf(value);
 
 export function applyToQueue(on: Applying, session: SessionId, operation: QueueOperation): Result {
   const { data } = on;
@@ -41,7 +52,7 @@ export function applyToQueue(on: Applying, session: SessionId, operation: QueueO
       if (operation.type === "giveBack") putBack(queue, [taken]);
       else {
         queue.taken = queue.taken.filter((item) => item !== taken);
-        data.bytes -= sizeOf(taken);
+        data.bytes -= itemBytes(taken);
       }
       serve(on, name, queue);
       return { type: "done" };
@@ -53,9 +64,8 @@ function enqueue(on: Applying, name: string, queue: Queue, value: string): Resul
   const { data, limits } = on;
   if (queue.items.length + queue.taken.length >= limits.maxItems)
     return refuse("too-many", `it already contains ${limits.maxItems} items`);
-  const size = sizeOf({ id: 0, value });
-  if (data.bytes + size > limits.maxBytes)
-    return refuse("full", `the service holds ${data.bytes} bytes; the maximum is ${limits.maxBytes}`);
+  const size = itemBytes({ id: 0, value });
+  if (sizeOf(data) + size > limits.maxBytes) return refuseFull(on);
   data.bytes += size;
   const id = nextRevision(data);
   queue.items.push({ id, value });

@@ -208,7 +208,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     if (state.unsaved < dueAfter(snapshotChars, state.saved, ctx.self)) return;
     catchUpAll({ data: state.data, limits }, machines);
     if (areSound(state.data, machines)) {
-      const writing = beginWriting(state.index, asItStands(state.data, machines), state.digest);
+      const writing = beginWriting(state.index, asItStands(state.data), state.digest);
       state.saving = { writing, chunks: [], grown: 0 };
       save(state, state.saving, ctx);
     }
@@ -306,7 +306,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
       case "query": {
         const { request, query } = command;
         const answer = answerTo({ data, limits }, machines, query);
-        return ctx.emit({ type: "queried", request, revision: data.revision, answer });
+        return ctx.emit({ type: "queried", request, revision: data.keyspace.revision, answer });
       }
       case "look": {
         const sessions = data.sessions.map(({ id, seen, ttlMs }) => ({ session: id, seen, ttlMs }));
@@ -319,7 +319,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     if (index <= state.index) return; // The entry has already been applied; the log emits entries again.
     state.index = index;
     apply(state, index, command, ctx);
-    state.digest = mixed(state.digest, `${command.client} ${state.data.revision} `, command.operation);
+    state.digest = mixed(state.digest, `${command.client} ${state.data.keyspace.revision} `, command.operation);
     ctx.emit({ type: "applied", index, digest: state.digest });
     if (snapshotChars > 0) saveIfDue(state, command.operation.length + ENTRY_CHARS, ctx);
   }
@@ -370,7 +370,7 @@ function forgetWritten(state: State, ctx: Ctx): void {
 }
 
 function emitRestored({ data }: State, ctx: Ctx): void {
-  ctx.emit({ type: "restored", revision: data.revision });
+  ctx.emit({ type: "restored", revision: data.keyspace.revision });
   if (data.members !== null) ctx.emit({ type: "members", list: copyOf(data.members) });
   const life = data.lives[ctx.self];
   if (life === undefined) return;

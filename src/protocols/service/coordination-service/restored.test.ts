@@ -3,13 +3,17 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
 import type { Raft } from "../../consensus/raft/vocabulary.ts";
+import { mapKey } from "../keyspace/layout.ts";
+import { putOf } from "../keyspace/new-requests.ts";
+import { entryOf, sessionOfLease } from "../keyspace/store.ts";
+import { entriesOf as entries, keysOf, type Table, valuesOf } from "../keyspace/table.ts";
+import type { KeyspaceCommand, KeyValue } from "../keyspace/vocabulary.ts";
 import { foundingRecords } from "./founding.ts";
 import { ENDPOINTS, FIRST_CLIENT, type Operation, type Proposal, STATE_MACHINE_VERSION } from "./operations.ts";
 import { restored, revisionBeyond } from "./restored.ts";
 import { salvaged } from "./salvage.ts";
 import { type Data, emptyData } from "./state.ts";
 import { dataProblem } from "./state-shape.ts";
-import { emptyTable, entriesOf as entries, keysOf, type Table, valuesOf } from "./table.ts";
 
 const MEMBERS = [1, 2, 3];
 const text = fc.constantFrom("a", "b", "é\u{1f98a}");
@@ -51,7 +55,8 @@ function stateAfter(done: readonly (readonly [number, Operation])[]): Data {
 }
 
 const entriesOf = <V>(table: Table<V>): [string, V][] => [...entries(table)];
-const mapIn = (data: Data): Table<{ value: string }> => valuesOf(data.maps)[0] ?? emptyTable();
+const valueIn = ({ keyspace }: Data): string | undefined => entryOf(keyspace, mapKey("m", "k"))?.value;
+const lead = ({ keyspace }: Data, elapsedMs = 0): number => revisionBeyond(keyspace.revision, elapsedMs);
 
 describe("a restored cluster", () => {
   it("has all keys, counters, items and machines, but no sessions and nothing that they held", () => {
@@ -59,32 +64,25 @@ describe("a restored cluster", () => {
       fc.property(steps, fc.nat(), (done, elapsedMs) => {
         const saved = stateAfter(done);
         const before = JSON.stringify(saved);
-        const data = restored(saved, revisionBeyond(saved.revision, elapsedMs));
+        const data = restored(saved, lead(saved, elapsedMs));
         expect(JSON.stringify(saved)).toBe(before);
         expect(dataProblem(JSON.parse(JSON.stringify(data)))).toBeNull();
-        expect(data).toMatchObject({ sessions: [], lives: {}, counters: saved.counters, machines: saved.machines });
+        expect(data).toMatchObject({ sessions: [], lives: {}, machines: saved.machines });
         expect([keysOf(data.locks), keysOf(data.barriers)]).toEqual([[], []]);
-        const kept = entriesOf(saved.maps)
-          .filter(([map]) => map !== ENDPOINTS)
-          .flatMap(([map, table]) =>
-            entriesOf(table).flatMap(([key, entry]) => (entry.session === null ? [[map, key, entry]] : [])),
-          );
-        expect(
-          entriesOf(data.maps).flatMap(([map, of]) => entriesOf(of).map(([key, entry]) => [map, key, entry])),
-        ).toEqual(kept);
+        const isKept = ({ key, lease }: KeyValue): boolean =>
+          sessionOfLease(lease) === null && !key.startsWith(mapKey(ENDPOINTS, ""));
+        expect(valuesOf(data.keyspace.keys)).toEqual(valuesOf(saved.keyspace.keys).filter(isKept));
         for (const [name, { items, taken }] of entriesOf(saved.queues)) {
           const all = [...taken.toSorted((a, b) => a.id - b.id), ...items].map(({ value }) => value);
           const now = entriesOf(data.queues).find(([other]) => other === name)?.[1];
           expect(now?.items.map(({ value }) => value) ?? []).toEqual(all);
           expect([now?.taken ?? [], now?.takers ?? []]).toEqual([[], []]);
         }
-        const again = restored(data, revisionBeyond(data.revision, 0));
-        expect({ ...again, revision: 0, kept: 0, forgottenClients: 0 }).toEqual({
-          ...data,
-          revision: 0,
-          kept: 0,
-          forgottenClients: 0,
-        });
+        const again = restored(data, lead(data));
+        const { revision, compacted } = again.keyspace;
+        const { begun, forgottenClients } = again;
+        const keyspace = { ...data.keyspace, revision, compacted };
+        expect(again).toEqual({ ...data, keyspace, begun, forgottenClients });
       }),
     );
   });
@@ -103,21 +101,34 @@ describe("a restored cluster", () => {
   it("drops the addresses of old members, and has room for others", () => {
     const put = { type: "put", map: ENDPOINTS, key: "1", value: '"http://10.0.0.1:7300"', isLeased: false } as const;
     const saved = stateAfter([[1, put]]);
-    expect([keysOf(saved.maps), saved.bytes]).toEqual([[ENDPOINTS], expect.any(Number)]);
-    expect(saved.bytes).toBeGreaterThan(0);
-    expect(restored(saved, revisionBeyond(saved.revision, 0))).toMatchObject({ maps: { size: 0 }, bytes: 0 });
+    expect(keysOf(saved.keyspace.keys)).toEqual([mapKey(ENDPOINTS, "1")]);
+    expect(restored(saved, lead(saved))).toMatchObject({ keyspace: { keys: { size: 0 }, bytes: 0 } });
   });
 
   it("knows no client of the old one, and refuses to resume its watches", () => {
     const saved = stateAfter([]);
-    const data = restored(saved, revisionBeyond(saved.revision, 0));
-    expect(data.forgottenClients).toBe(FIRST_CLIENT + data.revision);
-    expect(data.kept).toEqual({
-      changes: [],
-      bytes: 0,
-      forgotten: data.revision,
-      forgottenOf: { size: 0, blocks: [] },
-    });
+    const { keyspace, forgottenClients } = restored(saved, lead(saved));
+    expect(forgottenClients).toBe(FIRST_CLIENT + keyspace.revision);
+    expect(keyspace).toMatchObject({ compacted: keyspace.revision, history: [], historyBytes: 0 });
+  });
+
+  it("opens no session with a number that the old one can have used", () => {
+    const saved = stateAfter([]);
+    expect(saved.begun).toBe(4);
+    const data = restored(saved, lead(saved));
+    expect(data.begun - saved.begun).toBeGreaterThanOrEqual(2 ** 40);
+  });
+
+  it("keeps the leases that clients of etcd were granted, and their keys", () => {
+    const keys = (command: KeyspaceCommand): [number, Operation] => [1, { type: "keys", caller: "", command }];
+    const saved = stateAfter([
+      keys({ type: "grant", lease: "7", ttl: 60 }),
+      keys(putOf("a", "1", { lease: "7" })),
+      keys(putOf("a", "2", { lease: "7" })),
+    ]);
+    const { keyspace } = restored(saved, lead(saved));
+    expect(valuesOf(keyspace.keys)).toMatchObject([{ key: "a", value: "2", mod: 3, version: 2, lease: "7" }]);
+    expect(entriesOf(keyspace.leases)).toEqual([["7", { ttl: 60, renewal: 1, keys: ["a"] }]]);
   });
 });
 
@@ -136,17 +147,16 @@ describe("one log", () => {
     const records = [entry(1, put("1")), entry(2, put("2")), entry(3, { type: "add", name: "n", by: 4 })];
     const { data, ...rest } = salvaged(MEMBERS, records);
     expect(rest).toEqual({ committed: 0, lastIndex: 3, lastTerm: 1, voters: MEMBERS });
-    expect(valuesOf(mapIn(data))[0]?.value).toBe("2");
-    expect(valuesOf(data.counters)).toEqual([4]);
+    expect(valueIn(data)).toBe("2");
+    expect(entryOf(data.keyspace, "counter/n")?.value).toBe("4");
     const cut = salvaged(MEMBERS, [...records, { type: "truncated", lastIndex: 1 }]);
-    expect(valuesOf(mapIn(cut.data))[0]?.value).toBe("1");
+    expect(valueIn(cut.data)).toBe("1");
   });
 
   it("of a new cluster begins with the data that the cluster was founded from", () => {
-    const saved = { ...emptyData(), revision: 9 };
-    const records = foundingRecords(restored(saved, 100), [3, 1]);
+    const records = foundingRecords(restored(emptyData(), 100), [3, 1]);
     expect(salvaged([1, 3], records)).toMatchObject({
-      data: { revision: 100 },
+      data: { keyspace: { revision: 101 } },
       committed: 1,
       lastIndex: 1,
       voters: [1, 3],
@@ -162,21 +172,22 @@ describe("one log", () => {
 });
 
 describe("data from a file", () => {
+  const lock = { capacity: 1, holders: [], waiters: [] };
   const broken: readonly [string, (data: Data) => unknown][] = [
     ["no object", () => null],
-    ["a field is missing", ({ revision: _revision, ...data }) => data],
+    ["a field is missing", ({ begun: _begun, ...data }) => data],
     ["an unknown field", (data) => ({ ...data, more: 1 })],
     [
       "a value is of another kind",
-      (data) => ({ ...data, counters: { size: 1, blocks: [{ keys: ["a"], values: ["1"] }] } }),
+      (data) => ({ ...data, queues: { size: 1, blocks: [{ keys: ["a"], values: ["1"] }] } }),
     ],
     [
       "a table has fewer values than names",
-      (data) => ({ ...data, counters: { size: 2, blocks: [{ keys: ["a", "b"], values: [1] }] } }),
+      (data) => ({ ...data, locks: { size: 2, blocks: [{ keys: ["a", "b"], values: [lock] }] } }),
     ],
     [
       "names are not sorted",
-      (data) => ({ ...data, counters: { size: 2, blocks: [{ keys: ["b", "a"], values: [1, 2] }] } }),
+      (data) => ({ ...data, locks: { size: 2, blocks: [{ keys: ["b", "a"], values: [lock, lock] }] } }),
     ],
     ["machines is not a list", (data) => ({ ...data, machines: 3 })],
   ];

@@ -1,26 +1,24 @@
 /**
  * The initial state of a new cluster that is founded from an old cluster's snapshot.
  *
- * The new cluster keeps all keys with their values and revisions, counters, queue items, state machines, and the
- * current keys in etcd's keyspace. All sessions end, as if each had expired: leased keys, grants and arrivals are
- * removed, and taken items return to the front of their queue. The new cluster sets its own member list and addresses
- * for clients.
+ * The new cluster keeps all keys with their values and revisions, queue items and state machines. All sessions end, as
+ * if each had expired: their keys, grants and arrivals are removed, and taken items return to the front of their queue.
+ * Leases that clients of etcd were granted continue, and their time to live starts again. The new cluster sets its own
+ * member list and addresses for clients.
  *
- * No token is issued twice, for the following reason. Tokens, session ids and client ids are revisions, and the old
- * cluster may have continued after the snapshot. The new cluster starts at a revision that the old one cannot have
- * reached: 2^40 higher, plus a million for each second since the snapshot. A watch from the old cluster fails with
- * `compacted`, and a client must take a new id.
+ * No token is issued twice, for the following reason. Tokens and client ids are revisions, and the old cluster may
+ * have continued after the snapshot. The new cluster starts at a revision that the old one cannot have reached: 2^40
+ * higher, plus a million for each second since the snapshot. Session ids advance by the same distance. A watch from the
+ * old cluster fails with `compacted`, and a client must take a new id.
  */
 import { UsageError } from "../../../core/errors.ts";
 import { clone } from "../../../core/plain.ts";
-import { KEYSPACE } from "../keyspace/built-in.ts";
-import { compact, type Keyspace } from "../keyspace/versions.ts";
+import { compact } from "../keyspace/store.ts";
 import { forgetMap } from "./keys.ts";
 import type { Revision } from "./operations.ts";
 import { ENDPOINTS, ETCD_ENDPOINTS, FIRST_CLIENT } from "./operations.ts";
 import { endSession } from "./sessions.ts";
 import type { Data, Limits } from "./state.ts";
-import { emptyTable, lookUp } from "./table.ts";
 
 /**
  * The minimum distance from the snapshot's revision. At a million revisions per second, a cluster uses up that many in
@@ -44,30 +42,17 @@ export function revisionBeyond(revision: Revision, elapsedMs: number): Revision 
 /** Returns the new cluster's data. @param revision the new cluster's first revision */
 export function restored(saved: Data, revision: Revision): Data {
   const data = clone(saved);
-  data.revision = revision;
+  const { keyspace } = data;
+  data.begun += revision - keyspace.revision;
+  keyspace.revision = revision;
   for (const session of [...data.sessions]) endSession({ data, limits, tell: () => {} }, session, "expired");
   for (const map of [ENDPOINTS, ETCD_ENDPOINTS]) forgetMap(data, map);
-  restoreKeyspace(data);
-  data.kept = { changes: [], bytes: 0, forgotten: data.revision, forgottenOf: emptyTable() };
+  keyspace.revision += 1; // The compaction takes this revision, so watches from earlier revisions fail.
+  compact(keyspace, keyspace.revision);
   data.lives = {};
-  data.forgottenClients = FIRST_CLIENT + data.revision;
+  data.forgottenClients = FIRST_CLIENT + keyspace.revision;
   data.members = null;
   return data;
-}
-
-/**
- * Restores etcd's keyspace. Its clients use keyspace revisions as tokens. Because each change to the keyspace also took
- * one of the service's revisions, the old keyspace cannot reach the service's new revision, so the new keyspace
- * continues above that. Leases continue, and their time to live starts again.
- */
-function restoreKeyspace(data: Data): void {
-  const machine = lookUp(data.machines, KEYSPACE);
-  if (machine === null || !machine.isDefined) return;
-  const keyspace = machine.state as Keyspace;
-  keyspace.revision = data.revision + 1;
-  compact(keyspace, keyspace.revision);
-  data.bytes += keyspace.bytes - machine.bytes;
-  machine.bytes = keyspace.bytes;
 }
 
 /** The limits that apply while sessions end. They have no effect, because ending a session needs no room. */
@@ -76,8 +61,7 @@ const limits: Limits = {
   maxNames: 0,
   maxWaiting: 0,
   maxItems: 0,
-  maxChanges: 0,
-  maxChangeBytes: 0,
+  maxHistoryBytes: 0,
   maxPendingBytes: 0,
   maxMachines: 0,
   maxMachineBytes: 0,

@@ -3,13 +3,13 @@
  * idle. This part also counts how long other sessions have been silent.
  */
 import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
+import { fitsBytes } from "../keyspace/text-size.ts";
 import { sweep } from "./expiry.ts";
 import { confirmRound, emptyLease, isCertain, runOut } from "./lease.ts";
 import { MAX_WHOLE_BYTES, type Proposal } from "./operations.ts";
 import { askToRead, readAll } from "./reads.ts";
 import { type SessionOptions, sessionOptions } from "./session-options.ts";
 import { type MemberSession, shapes } from "./session-vocabulary.ts";
-import { fitsBytes } from "./state.ts";
 import {
   awaitAnswer,
   begin,

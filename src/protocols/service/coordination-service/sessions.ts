@@ -7,14 +7,16 @@
  * same entry releases everything that the session held or waited for.
  */
 import type { NodeId } from "../../../core/protocol.ts";
+import { endLease, enterLease, leaseOf } from "../keyspace/store.ts";
+import { lookUp } from "../keyspace/table.ts";
 import { leaveBarriers, waitsAtBarrier } from "./barriers.ts";
 import { holdsGrants, releaseGrants } from "./grants.ts";
 import { isInGroup, leaveGroups } from "./groups.ts";
-import { holdsKeys, releaseKeys } from "./keys.ts";
+import { note } from "./keys.ts";
 import { dropParts } from "./large-operations.ts";
 import { type EndReason, isClient, type SessionId } from "./operations.ts";
 import { holdsItems, releaseItems } from "./queues.ts";
-import { type Applying, type Data, nextRevision, type Session, sessionNamed } from "./state.ts";
+import { type Applying, type Data, type Session, sessionNamed } from "./state.ts";
 
 /** The number of clients whose lives are remembered, unless more clients have a session. */
 const MAX_CLIENTS = 1_000;
@@ -23,15 +25,17 @@ const MAX_CLIENTS = 1_000;
 export const sessionOf = ({ sessions }: Data, member: NodeId): Session | null =>
   sessions.find((session) => session.member === member) ?? null;
 
-/** Opens a session, and ends the member's previous one. */
+/** Opens a session, which is also a lease, and ends the member's previous one. */
 export function openSession(on: Applying, member: NodeId, life: number, ttlMs: number, seen: number): Session {
   const { data, tell } = on;
   const before = sessionOf(data, member);
   if (before !== null) endSession(on, before, "replaced");
   data.lives[member] = life;
   forgetClients(data);
-  const session: Session = { id: nextRevision(data), member, life, ttlMs, seen, applied: 0, replies: [], staged: null };
+  data.begun += 1;
+  const session: Session = { id: data.begun, member, life, ttlMs, seen, applied: 0, replies: [], staged: null };
   data.sessions.push(session);
+  enterLease(data.keyspace, leaseOf(session.id), Math.ceil(ttlMs / 1_000), 0);
   tell({ type: "opened", session: session.id, member, life });
   return session;
 }
@@ -42,9 +46,9 @@ export function endSession(on: Applying, session: Session, reason: EndReason): v
   const { id, member, life } = session;
   data.sessions = data.sessions.filter((other) => other !== session);
   dropParts(data, session);
-  nextRevision(data);
   tell({ type: "ended", session: id, member, life, reason });
-  releaseKeys(on, id);
+  const events = endLease(data.keyspace, leaseOf(id));
+  if (events.length > 0) note(on, { revision: data.keyspace.revision, events, renewed: null, ended: null });
   releaseGrants(on, id);
   releaseItems(on, id);
   leaveBarriers(on, id);
@@ -88,7 +92,7 @@ export function expireSession(on: Applying, id: SessionId, seen: number): Sessio
 export const isBusy = (data: Data, id: SessionId): boolean =>
   holdsGrants(data, id) ||
   holdsItems(data, id) ||
-  holdsKeys(data, id) ||
+  lookUp(data.keyspace.leases, leaseOf(id))?.keys.length !== 0 ||
   waitsAtBarrier(data, id) ||
   isInGroup(data, id);
 

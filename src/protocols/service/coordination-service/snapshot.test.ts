@@ -8,14 +8,12 @@ import { readAll } from "../../../../test/protocols/service/one-replica.ts";
 import { Chunk } from "../../../core/chunk.ts";
 import type { Context } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
-import { KEYSPACE, keyspaceMachine } from "../keyspace/built-in.ts";
-import { putOf } from "../keyspace/keyspace-requests.fixture.ts";
+import { putOf } from "../keyspace/new-requests.ts";
+import { entriesOf, type Table } from "../keyspace/table.ts";
 import { type Operation, type SessionOperation, STATE_MACHINE_VERSION } from "./operations.ts";
 import { type Replica, replica } from "./replica.ts";
-import { entriesOf, type Table } from "./table.ts";
 
 const machines = {
-  [KEYSPACE]: keyspaceMachine,
   /** Changes its state in place, which is not allowed. */
   sum: {
     init: () => [],
@@ -66,15 +64,10 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     text: name,
   } as const),
   fc.record({ type: fc.constant("execute"), machine: fc.constantFrom("sum", "undefined"), command: name } as const),
-  key.map((each) => ({ type: "execute", machine: KEYSPACE, command: etcdPut(each) }) as const),
+  key.map((each) => ({ type: "keys", caller: "", command: putOf(each, "v", { lease: "7" }) }) as const),
 );
 
-const etcdPut = (key: string): string => JSON.stringify({ asker: "", command: putOf(key, "v", { lease: "7" }) });
-const grant: Operation = {
-  type: "execute",
-  machine: KEYSPACE,
-  command: JSON.stringify({ asker: "", command: { type: "grant", lease: "7", ttl: 60 } }),
-};
+const grant: Operation = { type: "keys", caller: "", command: { type: "grant", lease: "7", ttl: 60 } };
 
 /** Removes the boundaries between blocks. */
 const flat = (_key: string, value: unknown): unknown =>
@@ -82,7 +75,7 @@ const flat = (_key: string, value: unknown): unknown =>
 
 /** Creates a replica, and collects the snapshots that it takes. */
 function saver(self = 0) {
-  const protocol = replica({ maxBytes: 2 ** 24, maxChanges: 20, chunkChars: 20_000 }, machines);
+  const protocol = replica({ maxBytes: 2 ** 24, maxHistoryBytes: 4_000, chunkChars: 20_000 }, machines);
   const state = protocol.init(self, []);
   const [first, saved] = [{ 1: 1, 2: 1 } as Record<number, number>, [] as { index: number; snapshot: Chunk[] }[]];
   const emit = (event: Replica["event"]): void => {
@@ -188,6 +181,7 @@ it("is read a chunk at a time, and later commands are performed after it, in ord
 
 it.each([
   ["without its last chunk", (snapshot: Chunk[]) => snapshot.slice(0, -1)],
+  ["with an unknown line", (snapshot: Chunk[]) => [Chunk.of('{"map":"m","keys":["k"],"values":["1"]}\n'), ...snapshot]],
   ["without its end", (snapshot: Chunk[]) => [new Chunk((snapshot[0] as Chunk).bytes.slice(0, -5))]],
 ])("is rejected %s", (_how, cut) => {
   const { state, saved, propose, go } = saver();

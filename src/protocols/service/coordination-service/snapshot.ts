@@ -4,40 +4,69 @@
  * it was when writing began. `asItStands` copies the tables and lists, but shares the values in them that later
  * operations only ever replace. It also copies the values that operations change in place.
  *
- *     {"digest":2166136261,"data":{"version":1,"revision":1207,…}}                 the first line: everything but lists and tables
- *     {"map":"settings","keys":["a","b"],"values":[…]}                             keys of a map
- *     {"table":"locks","keys":["x"],"values":[…]}                                  names in another table
- *     {"list":"sessions","values":[…]}                                             sessions, or recent changes
+ *     {"digest":2166136261,"data":{"version":1,"keyspace":{"revision":1207,…},…}}  the first line: everything but lists and tables
+ *     {"table":"locks","keys":["x"],"values":[…]}                                  names in a table
+ *     {"list":"keys","values":[["map/settings/a",7,9,2,"true","0"],…]}             keys, the history of keys, or sessions
  */
 import { Chunk } from "../../../core/chunk.ts";
 import { InvariantViolation } from "../../../core/errors.ts";
-import { type BuiltInMachine, builtInOf, type MachineDefinitions } from "./machines.ts";
+import { append, copyOfTable, entriesOf, keysOf, type Table, tableOf, valuesOf } from "../keyspace/table.ts";
+import type { KeyEvent, KeyValue } from "../keyspace/vocabulary.ts";
 import { copyOf } from "./member-list.ts";
-import { type Data, emptyData, type MachineState } from "./state.ts";
-import {
-  append,
-  copyOfTable,
-  emptyTable,
-  enter,
-  entriesOf,
-  keysOf,
-  lookUp,
-  type Table,
-  tableOf,
-  valuesOf,
-} from "./table.ts";
+import { type Data, emptyData, type Session } from "./state.ts";
 
 /** The approximate length of a line. */
 const LINE_CHARS = 16_384;
 
-const tables = ["counters", "locks", "barriers", "queues", "machines", "groups", "forgottenOf"] as const;
-type TableName = (typeof tables)[number];
+/** Returns the tables of the data that are written with their names. */
+const tablesIn = ({ keyspace: { leases }, locks, barriers, queues, machines, groups }: Data) => ({
+  leases,
+  locks,
+  barriers,
+  queues,
+  machines,
+  groups,
+});
 
 type Line =
   | { digest: number; data: object }
-  | { map: string; keys: string[]; values: unknown[] }
-  | { table: TableName; keys: string[]; values: unknown[] }
-  | { list: "sessions" | "changes"; values: unknown[] };
+  | { table: keyof ReturnType<typeof tablesIn>; keys: string[]; values: unknown[] }
+  | { list: "sessions"; values: Session[] }
+  | { list: "keys"; values: PackedEntry[] }
+  | { list: "history"; values: PackedEvent[] };
+
+/** A key with its value, without the names of its fields. */
+type PackedEntry = [key: string, create: number, mod: number, version: number, value: string, lease: string];
+type PackedEvent = [entry: PackedEntry, prev: PackedEntry | null];
+
+const packed = ({ key, create, mod, version, value, lease }: KeyValue): PackedEntry => [
+  key,
+  create,
+  mod,
+  version,
+  value,
+  lease,
+];
+const unpacked = ([key, create, mod, version, value, lease]: PackedEntry): KeyValue => ({
+  key,
+  create,
+  mod,
+  version,
+  value,
+  lease,
+});
+
+const packedEvent = ({ kv, prev }: KeyEvent): PackedEvent => [packed(kv), prev && packed(prev)];
+const unpackedEvent = ([entry, prev]: PackedEvent): KeyEvent => {
+  const kv = unpacked(entry);
+  return { type: kv.version === 0 ? "delete" : "put", kv, prev: prev && unpacked(prev) };
+};
+
+/** Returns an item of a list as it is written. */
+function inLine(list: string, item: unknown): unknown {
+  if (list === "keys") return packed(item as KeyValue);
+  return list === "history" ? packedEvent(item as KeyEvent) : item;
+}
 
 /** A snapshot that is being written. */
 export interface Writing {
@@ -52,7 +81,9 @@ export interface Writing {
 }
 
 interface Section {
-  head: string;
+  /** The name of a table, or of a list. */
+  name: string;
+  /** Null for a list. */
   keys: string[] | null;
   values: unknown[];
   at: number;
@@ -60,27 +91,21 @@ interface Section {
 
 /** Begins to write a snapshot. @param data must not be changed until the snapshot has been written */
 export function beginWriting(index: number, data: Data, digest: number): Writing {
-  const { maps, sessions, kept, counters, locks, barriers, queues, machines: states, groups, ...others } = data;
-  const { changes, forgottenOf, ...keptOthers } = kept;
+  const { keyspace, sessions, ...others } = data;
+  const { keys, history, ...ofKeys } = keyspace;
+  const tables: Record<string, Table<unknown>> = tablesIn(data);
+  const without = (of: object): object => Object.fromEntries(Object.entries(of).filter(([name]) => !(name in tables)));
+  const text = `${JSON.stringify({ digest, data: { ...without(others), keyspace: without(ofKeys) } })}\n`;
   const sections: Section[] = [
-    ...[...entriesOf(maps)].map(([map, table]) => section(`"map":${JSON.stringify(map)}`, table)),
-    ...Object.entries({ counters, locks, barriers, queues, machines: states, groups, forgottenOf }).map(
-      ([name, table]) => section(`"table":"${name}"`, table as Table<unknown>),
+    ...Object.entries({ keys: valuesOf(keys), history, sessions }).map(
+      ([name, values]): Section => ({ name, keys: null, values, at: 0 }),
     ),
-    ...Object.entries({ sessions, changes }).map(
-      ([name, values]): Section => ({ head: `"list":"${name}"`, keys: null, values, at: 0 }),
+    ...Object.entries(tables).map(
+      ([name, table]): Section => ({ name, keys: keysOf(table), values: valuesOf(table), at: 0 }),
     ),
   ];
-  const text = `${JSON.stringify({ digest, data: { ...others, kept: keptOthers } })}\n`;
   return { index, sections: sections.filter(({ values }) => values.length > 0), text, chars: text.length };
 }
-
-const section = (head: string, table: Table<unknown>): Section => ({
-  head,
-  keys: keysOf(table),
-  values: valuesOf(table),
-  at: 0,
-});
 
 /** Writes the next chunk. */
 export function nextChunk(writing: Writing, maxChars: number): { chunk: Chunk; isLast: boolean } {
@@ -101,15 +126,15 @@ function endOfChunk(text: string, maxChars: number): number {
 
 function writeLine(writing: Writing): void {
   const current = writing.sections[0] as Section;
-  const { head, keys, values, at } = current;
+  const { name, keys, values, at } = current;
   let [items, end] = ["", at];
   while (end < values.length && items.length < LINE_CHARS) {
-    const item = JSON.stringify(values[end]);
+    const item = JSON.stringify(keys === null ? inLine(name, values[end]) : values[end]);
     items += end === at ? item : `,${item}`;
     end += 1;
   }
-  const names = keys === null ? "" : `"keys":${JSON.stringify(keys.slice(at, end))},`;
-  const line = `{${head},${names}"values":[${items}]}\n`;
+  const head = keys === null ? `"list":"${name}"` : `"table":"${name}","keys":${JSON.stringify(keys.slice(at, end))}`;
+  const line = `{${head},"values":[${items}]}\n`;
   writing.text += line;
   writing.chars += line.length;
   current.at = end;
@@ -143,40 +168,43 @@ export function endReading({ rest }: Reading): void {
 function readLine(reading: Reading, line: Line): void {
   const { data } = reading;
   if ("digest" in line) {
-    const { kept, ...others } = line.data as Data;
+    const { keyspace, ...others } = line.data as Data;
     reading.digest = line.digest;
     Object.assign(data, others);
-    Object.assign(data.kept, kept);
-  } else if ("list" in line) {
-    const list: unknown[] = line.list === "sessions" ? data.sessions : data.kept.changes;
-    for (const value of line.values) list.push(value);
-  } else
+    Object.assign(data.keyspace, keyspace);
+    return;
+  }
+  if ("table" in line) {
+    const table: Table<unknown> | undefined = tablesIn(data)[line.table];
+    if (table === undefined) throw new InvariantViolation("bad-snapshot", `unknown table ${line.table}`);
     append(
-      tableNamed(data, line),
+      table,
       line.keys.map((key, at) => [key, line.values[at]]),
     );
+  } else if (line.list === "keys")
+    append(
+      data.keyspace.keys,
+      line.values.map((entry) => [entry[0], unpacked(entry)]),
+    );
+  else if (line.list === "history") for (const event of line.values) data.keyspace.history.push(unpackedEvent(event));
+  else if (line.list === "sessions") for (const session of line.values) data.sessions.push(session);
+  else throw new InvariantViolation("bad-snapshot", `unknown line ${JSON.stringify(line).slice(0, 40)}`);
 }
 
-function tableNamed(data: Data, line: { map: string } | { table: TableName }): Table<unknown> {
-  if ("table" in line) {
-    if (!tables.includes(line.table)) throw new InvariantViolation("bad-snapshot", `unknown table ${line.table}`);
-    return line.table === "forgottenOf" ? data.kept.forgottenOf : data[line.table];
-  }
-  const known = lookUp(data.maps, line.map);
-  if (known !== null) return known;
-  const table = emptyTable<never>();
-  enter(data.maps, line.map, table);
-  return table;
-}
-
-const tableWith = <V>(table: Table<V>, copy: (value: V, name: string) => V): Table<V> =>
-  tableOf([...entriesOf(table)].map(([name, value]) => [name, copy(value, name)]));
+const tableWith = <V>(table: Table<V>, copy: (value: V) => V): Table<V> =>
+  tableOf([...entriesOf(table)].map(([name, value]) => [name, copy(value)]));
 
 /** Returns a copy that later operations do not change. */
-export function asItStands(data: Data, machines: MachineDefinitions): Data {
-  const { sessions, lives, members, maps, kept, counters, locks, barriers, queues, groups } = data;
+export function asItStands(data: Data): Data {
+  const { keyspace, sessions, lives, members, locks, barriers, queues, groups } = data;
   return {
     ...data,
+    keyspace: {
+      ...keyspace,
+      keys: copyOfTable(keyspace.keys),
+      history: [...keyspace.history],
+      leases: tableWith(keyspace.leases, (lease) => ({ ...lease, keys: [...lease.keys] })),
+    },
     sessions: sessions.map((session) => ({
       ...session,
       replies: [...session.replies],
@@ -184,13 +212,6 @@ export function asItStands(data: Data, machines: MachineDefinitions): Data {
     })),
     lives: { ...lives },
     members: members && copyOf(members),
-    maps: tableWith(maps, copyOfTable),
-    kept: {
-      ...kept,
-      changes: [...kept.changes],
-      forgottenOf: copyOfTable(kept.forgottenOf),
-    },
-    counters: copyOfTable(counters),
     locks: tableWith(locks, (lock) => ({ ...lock, holders: [...lock.holders], waiters: [...lock.waiters] })),
     barriers: tableWith(barriers, (barrier) => ({ ...barrier, arrivals: [...barrier.arrivals] })),
     queues: tableWith(queues, ({ items, taken, takers }) => ({
@@ -199,17 +220,11 @@ export function asItStands(data: Data, machines: MachineDefinitions): Data {
       takers: [...takers],
     })),
     groups: tableWith(groups, (group) => ({ ...group, members: group.members.map((member) => ({ ...member })) })),
-    machines: tableWith(data.machines, (machine, name) => machineAsItStands(machine, builtInOf(machines, name))),
-  };
-}
-
-/** Copies a machine's state. The application may change the state in place, although `apply` should not. */
-function machineAsItStands(machine: MachineState, builtIn: BuiltInMachine | null): MachineState {
-  const { state, isDefined, pending } = machine;
-  return {
-    ...machine,
-    state: builtIn !== null && isDefined ? builtIn.copyOf(state) : asSaved(state),
-    pending: [...pending],
+    machines: tableWith(data.machines, (machine) => ({
+      ...machine,
+      state: asSaved(machine.state), // The application may change the state in place, although `apply` should not.
+      pending: [...machine.pending],
+    })),
   };
 }
 

@@ -14,17 +14,17 @@ import {
   text,
 } from "../../../core/shape.ts";
 import { MAX_SNAPSHOT_BYTES } from "../../consensus/family/replicated-log.ts";
+import { keyEventShape, keyValueShape } from "../keyspace/shapes.ts";
+import type { Deletion, Keyspace, Lease } from "../keyspace/store.ts";
+import { keysOf, type Table } from "../keyspace/table.ts";
 import { memberListShape } from "./member-words.ts";
 import {
-  type Change,
   type GroupMember,
-  MAX_KEY_BYTES,
   MAX_NAME_BYTES,
   MAX_NOTE_BYTES,
   MAX_SETTING_BYTES,
   refusalShape,
   resultShape,
-  type Stored,
 } from "./operations.ts";
 import type {
   Barrier,
@@ -32,7 +32,6 @@ import type {
   Group,
   Held,
   Item,
-  Kept,
   Lock,
   MachineState,
   Queue,
@@ -41,7 +40,6 @@ import type {
   Staged,
   Taken,
 } from "./state.ts";
-import { keysOf, type Table, valuesOf } from "./table.ts";
 
 /** An upper bound on the length of any list in a snapshot. */
 const MANY = MAX_SNAPSHOT_BYTES;
@@ -63,8 +61,6 @@ const waiterFields = {
 };
 const waiter = struct<Lock["waiters"][number]>(waiterFields);
 const held = struct<Held>({ ...waiterFields, token: natural });
-const stored = struct<Stored>({ value, revision: natural, session: nullable(natural) });
-const change = struct<Change>({ revision: natural, map: name, key: text(MAX_KEY_BYTES), value: nullable(value) });
 const staged = struct<Staged>({ parts: natural, text: value, bytes: natural, refusal: nullable(refusalShape) });
 const session = struct<Session>({
   id: natural,
@@ -95,20 +91,24 @@ const machine = struct<MachineState>({
 
 const dataShape = struct<Data>({
   version: natural,
-  revision: natural,
+  keyspace: struct<Keyspace>({
+    revision: natural,
+    compacted: natural,
+    trimmed: natural,
+    deletions: list(struct<Deletion>({ from: value, to: value, revision: natural }), MANY),
+    keys: table(value, keyValueShape),
+    history: list(keyEventShape, MANY),
+    historyBytes: natural,
+    leases: table(value, struct<Lease>({ ttl: natural, renewal: natural, keys: list(value, MANY) })),
+    renewals: natural,
+    bytes: natural,
+  }),
+  begun: natural,
   sessions: list(session, MANY),
   lives: perNode(natural, MANY) as Shape<Record<NodeId, number>>,
   forgottenClients: natural,
   members: nullable(memberListShape),
-  maps: table(name, table(text(MAX_KEY_BYTES), stored)),
   bytes: natural,
-  kept: struct<Kept>({
-    changes: list(change, MANY),
-    bytes: natural,
-    forgotten: natural,
-    forgottenOf: table(name, natural),
-  }),
-  counters: table(name, real),
   locks: table(name, struct<Lock>({ capacity: natural, holders: list(held, MANY), waiters: list(waiter, MANY) })),
   barriers: table(name, struct<Barrier>({ parties: natural, arrivals: list(arrival, MANY) })),
   queues: table(name, queue),
@@ -139,9 +139,8 @@ function inText(machines: unknown): unknown {
   return { ...(machines as object), blocks: blocks.map(inBlock) };
 }
 
-function tableProblem({ maps, kept, counters, locks, barriers, queues, machines, groups }: Data): string | null {
-  const named = [counters, locks, barriers, queues, machines, groups, kept.forgottenOf];
-  const tables: readonly Table<unknown>[] = [maps, ...valuesOf(maps), ...named];
+function tableProblem({ keyspace, locks, barriers, queues, machines, groups }: Data): string | null {
+  const tables: readonly Table<unknown>[] = [keyspace.keys, keyspace.leases, locks, barriers, queues, machines, groups];
   const isSound = (table: Table<unknown>): boolean => {
     const keys = keysOf(table);
     const isAscending = keys.every((key, at) => at === 0 || (keys[at - 1] as string) < key);

@@ -1,19 +1,19 @@
 /** A replica's state, as plain data. Replicas that have applied the log up to the same index have the same state. */
 import type { NodeId } from "../../../core/protocol.ts";
 import { type ValuesOf, whole } from "../../options.ts";
+import { emptyKeyspace, type Keyspace } from "../keyspace/store.ts";
+import { emptyTable, type Table } from "../keyspace/table.ts";
 import type { MemberList } from "./member-words.ts";
-import type {
-  Change,
-  GroupMember,
-  Refusal,
-  Result,
-  Revision,
-  ServiceEvent,
-  SessionId,
-  Stored,
-  WaitId,
+import {
+  type GroupMember,
+  type Refusal,
+  type Result,
+  type Revision,
+  refuse,
+  type ServiceEvent,
+  type SessionId,
+  type WaitId,
 } from "./operations.ts";
-import { emptyTable, type Table } from "./table.ts";
 
 /** All shared state. */
 export interface Data {
@@ -22,8 +22,10 @@ export interface Data {
    * this version's rules.
    */
   version: number;
-  /** The revision of the last change. */
-  revision: Revision;
+  /** All keys, which include maps and counters, and all leases. Its revision is the service's revision. */
+  keyspace: Keyspace;
+  /** The number of sessions that have been opened, which is the id of the last one. */
+  begun: SessionId;
   /** The sessions, in ascending order of id. */
   sessions: Session[];
   /** The latest life of each member that has ever opened a session. */
@@ -32,11 +34,8 @@ export interface Data {
   forgottenClients: number;
   /** The member list. Null if the members are still the cluster's founders. */
   members: MemberList | null;
-  maps: Table<Table<Stored>>;
-  /** The total size of all keys, values and items, in bytes. */
+  /** The total size of all items in queues and of the parts of split operations, in bytes. */
   bytes: number;
-  kept: Kept;
-  counters: Table<number>;
   locks: Table<Lock>;
   barriers: Table<Barrier>;
   queues: Table<Queue>;
@@ -75,16 +74,6 @@ export interface Staged {
 export interface Reply {
   revision: Revision;
   result: Result;
-}
-
-/** The latest changes to all maps, so that a watch can resume. */
-export interface Kept {
-  changes: Change[];
-  bytes: number;
-  /** Changes up to this revision may be missing, for any map. */
-  forgotten: Revision;
-  /** For maps that lack changes after `forgotten`, the last missing revision. */
-  forgottenOf: Table<Revision>;
 }
 
 /** A lock with its holders and waiters. */
@@ -158,15 +147,13 @@ export interface MachineState {
 /** Returns a new cluster's state. */
 export const emptyData = (): Data => ({
   version: 0,
-  revision: 0,
+  keyspace: emptyKeyspace(),
+  begun: 0,
   sessions: [],
   lives: {},
   forgottenClients: 0,
   members: null,
-  maps: emptyTable(),
   bytes: 0,
-  kept: { changes: [], bytes: 0, forgotten: 0, forgottenOf: emptyTable() },
-  counters: emptyTable(),
   locks: emptyTable(),
   barriers: emptyTable(),
   queues: emptyTable(),
@@ -174,17 +161,16 @@ export const emptyData = (): Data => ({
   groups: emptyTable(),
 });
 
-/** Options that limit the size of the state, so that a snapshot always fits in the log. */
+/** Options that limit the size of the state, and so the size of a snapshot. */
 export const limitOptions = {
-  maxBytes: whole(8_388_608, "the maximum size of all keys, values and items together, in bytes of JSON"),
-  maxNames: whole(10_000, "the maximum number of maps, counters, locks, barriers, queues and machines together"),
+  maxBytes: whole(8_388_608, "the maximum size of all keys, values, items and sessions together, in bytes"),
+  maxNames: whole(10_000, "the maximum number of names of each kind: locks, barriers, queues and groups"),
   maxWaiting: whole(1_000, "the maximum number of waiters, holders and arrivals per name"),
   maxItems: whole(10_000, "the maximum number of items in one queue"),
-  maxChanges: whole(
-    10_000,
-    "how many of the latest changes are kept for watches; at times, up to an eighth more are kept",
+  maxHistoryBytes: whole(
+    67_108_864,
+    "how many bytes of the latest changes are kept for watches and for reads at past revisions",
   ),
-  maxChangeBytes: whole(1_048_576, "how many bytes of changes are kept for watches"),
   maxPendingBytes: whole(
     33_554_432,
     "the maximum size, in bytes, of commands that wait for machines not defined at this member; the replica stops at this limit, because it must not drop commands",
@@ -207,58 +193,18 @@ export interface Applying {
 }
 
 /** Allocates the revision for the next change. */
-export function nextRevision(data: Data): Revision {
-  data.revision += 1;
-  return data.revision;
+export function nextRevision({ keyspace }: Data): Revision {
+  keyspace.revision += 1;
+  return keyspace.revision;
 }
+
+/** Returns the total size of the shared state, in bytes. */
+export const sizeOf = ({ keyspace, bytes }: Data): number => keyspace.bytes + bytes;
+
+/** Returns the refusal of an operation that does not fit into the shared state. */
+export const refuseFull = ({ data, limits }: Pick<Applying, "data" | "limits">): Refusal =>
+  refuse("full", `the service holds ${sizeOf(data)} bytes; the maximum is ${limits.maxBytes}`);
 
 /** Returns the session with the given id. Null if it has ended. */
 export const sessionNamed = ({ sessions }: Data, id: SessionId): Session | null =>
   sessions.find((session) => session.id === id) ?? null;
-
-/**
- * Patterns for strings of single-byte characters. In JSON, the only printable ones that take a second byte are quotes
- * and backslashes. Matching is much faster than counting.
- */
-const PRINTABLE = /^[ -~]*$/;
-const ASCII = /^[\0-\x7f]*$/;
-
-/** Returns the size of a string in a snapshot, in bytes. Snapshots are JSON in UTF-8. */
-export function bytesOf(text: string): number {
-  if (PRINTABLE.test(text)) return text.length + 2 + countOf(text, '"') + countOf(text, "\\");
-  let bytes = 2;
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit < 0x20 || isHalf(unit)) bytes += 6;
-    else if (unit === 0x22 || unit === 0x5c) bytes += 2;
-    else bytes += widthOf(unit);
-  }
-  return bytes;
-}
-
-function countOf(text: string, character: string): number {
-  let count = 0;
-  for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) count += 1;
-  return count;
-}
-
-/** Returns the size of a string in UTF-8, in bytes. */
-export function utf8BytesOf(text: string): number {
-  if (ASCII.test(text)) return text.length;
-  let bytes = 0;
-  for (let at = 0; at < text.length; at++) bytes += widthOf(text.charCodeAt(at));
-  return bytes;
-}
-
-/**
- * Returns whether a string fits in the given number of UTF-8 bytes. Most strings are so short that their bytes do not
- * have to be counted, because a UTF-16 unit takes at most three bytes.
- */
-export const fitsBytes = (text: string, most: number): boolean => text.length * 3 <= most || utf8BytesOf(text) <= most;
-
-/**
- * Returns the number of bytes that a UTF-16 unit takes. Each half of a surrogate pair counts as three, which is an
- * upper bound.
- */
-const widthOf = (unit: number): number => (unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3);
-const isHalf = (unit: number): boolean => unit >= 0xd800 && unit < 0xe000;

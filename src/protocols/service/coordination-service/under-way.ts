@@ -5,6 +5,7 @@
  * the log has ended the session's life.
  */
 import type { Context, RequestId } from "../../../core/protocol.ts";
+import { fitsBytes, utf8BytesOf } from "../keyspace/text-size.ts";
 import { beginRound, stopLease } from "./lease.ts";
 import {
   MAX_OPERATION_BYTES,
@@ -17,7 +18,6 @@ import {
 import type { Answered } from "./replica.ts";
 import type { SessionOptions } from "./session-options.ts";
 import type { MemberSession, Pending } from "./session-vocabulary.ts";
-import { fitsBytes, utf8BytesOf } from "./state.ts";
 
 type State = MemberSession["state"];
 type Ctx = Context<MemberSession>;

@@ -2,19 +2,21 @@
  * Reads from a keyspace, and the requests in a transaction. Each request is checked as a whole before any part of it is
  * performed.
  */
-import { lookUp } from "../coordination-service/table.ts";
 import { MAX_TXN_OPERATIONS } from "./shapes.ts";
 import {
+  bytesWithin,
   covers,
   deleteKey,
   entriesIn,
+  entryBytes,
   entryOf,
   isUnchanged,
   type Keyspace,
   NO_LEASE,
   putKey,
-  versionBytes,
-} from "./versions.ts";
+  visitsOf,
+} from "./store.ts";
+import { lookUp } from "./table.ts";
 import type {
   Compare,
   DeleteRequest,
@@ -55,6 +57,7 @@ function transactionFlaw({ compare, success, failure }: TxnRequest, room: number
   const size = Math.max(compare.length, success.length, failure.length);
   if (size > room) return "tooManyOperations";
   if (compare.some(({ key }) => key === "")) return "emptyKey";
+  if (compare.some((each) => each.type === "lease" && !LEASE.test(each.lease))) return "leaseNotFound";
   for (const branch of [success, failure]) {
     for (const request of branch) {
       const flaw = flawOf(request, room - size);
@@ -64,6 +67,9 @@ function transactionFlaw({ compare, success, failure }: TxnRequest, room: number
   }
   return null;
 }
+
+/** A lease id. */
+export const LEASE = /^-?\d{1,19}$/;
 
 interface Writes {
   readonly puts: ReadonlySet<string>;
@@ -158,7 +164,7 @@ export function revisionFault(space: Keyspace, request: RangeRequest): KeyspaceE
   const { revision } = request;
   if (revision === 0) return null;
   if (revision > space.revision) return "futureRevision";
-  const { compacted, trimmed = 0 } = space;
+  const { compacted, trimmed } = space;
   const isKept = revision >= trimmed || isUnchanged(space, request, revision + 1);
   return revision >= compacted && isKept ? null : "compacted";
 }
@@ -168,35 +174,68 @@ function putObstacle(space: Keyspace, { key, lease, ignoreValue, ignoreLease }: 
   return lease === NO_LEASE || lookUp(space.leases, lease) !== null ? null : "leaseNotFound";
 }
 
-/** Returns the number of bytes that a request's puts need. */
-export function bytesOfPuts(space: Keyspace, request: RequestOp, path: Path | null): number {
-  if (path !== null)
-    return path.branch.reduce((sum, each, at) => sum + bytesOfPuts(space, each, path.inner[at] ?? null), 0);
-  if (request.type !== "put") return 0;
-  const value = request.ignoreValue ? (entryOf(space, request.key)?.value ?? "") : request.value;
-  return versionBytes(request.key, value);
+type SimpleRequest = Exclude<RequestOp, TxnRequest>;
+
+/** Returns the requests on the path, in the order in which they run. */
+export const simpleRequests = (request: RequestOp, path: Path | null): SimpleRequest[] =>
+  path === null
+    ? [request as SimpleRequest]
+    : path.branch.flatMap((each, at) => simpleRequests(each, path.inner[at] ?? null));
+
+/** Returns by how many bytes requests increase the size of the keyspace. Each deleted key counts once. */
+export function growthBy(space: Keyspace, requests: readonly SimpleRequest[]): number {
+  let growth = -bytesWithin(
+    space,
+    requests.filter(({ type }) => type === "delete").map(({ key, ...request }) => ({ key, end: "", ...request })),
+  );
+  for (const request of requests) {
+    if (request.type !== "put") continue;
+    const before = entryOf(space, request.key);
+    const value = request.ignoreValue ? (before?.value ?? "") : request.value;
+    growth += entryBytes({ key: request.key, value }) - (before === null ? 0 : entryBytes(before));
+  }
+  return growth;
 }
 
-/**
- * Returns an upper bound on the size of the ranges that a request reads, in bytes. Counting stops above `most`. @param
- * put the maximum number of bytes that the request's puts can add to a range
- */
-export function bytesOfRanges(
-  space: Keyspace,
-  request: RequestOp,
-  path: Path | null,
-  put: number,
-  most: number,
-): number {
-  if (path !== null) {
-    let sum = 0;
-    for (let at = 0; at < path.branch.length && sum <= most; at++)
-      sum += bytesOfRanges(space, path.branch[at] as RequestOp, path.inner[at] ?? null, put, most - sum);
-    return sum;
+/** Returns an upper bound on the size of the requests' responses, in bytes. Counting stops above `most`. */
+export function responseBytes(space: Keyspace, requests: readonly SimpleRequest[], most: number): number {
+  const puts: PutRequest[] = [];
+  let bytes = 0;
+  for (const request of requests) {
+    if (bytes > most) break;
+    if (request.type === "put") puts.push(request);
+    if (request.type === "range") bytes += rangeBytes(space, request, puts);
+    else if (request.prev) bytes += sumOf(entriesIn(space, { end: "", ...request }, space.revision).map(entryBytes));
   }
-  if (request.type !== "range") return 0;
-  const found = entriesIn(space, request, request.revision === 0 ? space.revision : request.revision);
-  return found.reduce((sum, { key, value }) => sum + versionBytes(key, value), put);
+  return bytes;
+}
+
+/** Returns an upper bound on the size of a range. @param puts the earlier puts in the transaction */
+function rangeBytes(space: Keyspace, request: RangeRequest, puts: readonly PutRequest[]): number {
+  if (request.countOnly) return 0;
+  const { revision, limit, keysOnly } = request;
+  const found = entriesIn(space, request, revision === 0 ? space.revision : revision);
+  const added = revision === 0 ? puts.filter(({ key }) => covers(request, key)) : [];
+  const sizes = [...found, ...added].map(({ key, value }) => entryBytes({ key, value: keysOnly ? "" : value }));
+  if (limit === 0 || limit >= sizes.length) return sumOf(sizes);
+  return sumOf(sizes.sort((a, b) => b - a).slice(0, limit)); // Earlier requests may have deleted the first entries.
+}
+
+const sumOf = (sizes: readonly number[]): number => sizes.reduce((sum, size) => sum + size, 0);
+
+/**
+ * Returns about how many entries and changes a transaction visits, in both of its branches. Counting stops above
+ * `most`.
+ */
+export function visitsBy(space: Keyspace, { compare, success, failure }: TxnRequest, most: number): number {
+  let visits = 0;
+  for (const each of [...compare, ...success, ...failure]) {
+    if (visits > most) break;
+    if (each.type === "txn") visits += visitsBy(space, each, most - visits);
+    else if (each.type !== "put")
+      visits += visitsOf(space, each, "revision" in each && each.revision > 0 ? each.revision : space.revision);
+  }
+  return visits;
 }
 
 /** Performs a request that has already been checked. */
@@ -214,7 +253,7 @@ function transact(on: Changing, path: Path): TxnResponse {
 
 function put(on: Changing, { key, value, lease, prev, ignoreValue, ignoreLease }: PutRequest): PutResponse {
   const { space, events } = on;
-  const before = entryOf(space, key);
+  const before = ignoreValue || ignoreLease ? entryOf(space, key) : null;
   const kept = { value: ignoreValue ? before?.value : value, lease: ignoreLease ? before?.lease : lease };
   const event = putKey(space, space.revision + 1, key, kept.value ?? "", kept.lease ?? NO_LEASE);
   events.push(event);

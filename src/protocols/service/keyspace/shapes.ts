@@ -1,6 +1,17 @@
-/** The shapes of a keyspace's commands and questions. */
-import { boolean, list, natural, oneOf, type Shape, text, variants } from "../../../core/shape.ts";
-import type { Compare, KeyspaceCommand, KeyspaceQuestion, RequestOp } from "./vocabulary.ts";
+/** The shapes of a keyspace's commands, questions and responses. */
+import { boolean, list, natural, nullable, oneOf, type Shape, struct, text, variants } from "../../../core/shape.ts";
+import {
+  type Compare,
+  type GrantedLease,
+  type KeyEvent,
+  type KeyspaceCommand,
+  type KeyspaceQuestion,
+  type KeyspaceResponse,
+  type KeyValue,
+  keyspaceErrorCodes,
+  type RequestOp,
+  type ResponseOp,
+} from "./vocabulary.ts";
 
 /** The maximum size of a request, and thus of each of its parts. */
 const MAX_BYTES = 1_048_576;
@@ -74,4 +85,61 @@ export const keyspaceQuestionShape: Shape<KeyspaceQuestion> = variants<KeyspaceQ
   leases: {},
   size: {},
   events: { ...interval, from: natural, maxBytes: natural },
+});
+
+/** An upper bound on the length of any list in a response or in the state. */
+const MANY = Number.MAX_SAFE_INTEGER;
+
+/** The shape of a key with its value. */
+export const keyValueShape: Shape<KeyValue> = struct<KeyValue>({
+  key: bytes,
+  create: natural,
+  mod: natural,
+  version: natural,
+  value: bytes,
+  lease,
+});
+/** The shape of a change to a key. */
+export const keyEventShape: Shape<KeyEvent> = struct<KeyEvent>({
+  type: oneOf("put", "delete"),
+  kv: keyValueShape,
+  prev: nullable(keyValueShape),
+});
+
+const responses = {
+  range: { revision: natural, kvs: list(keyValueShape, MANY), more: boolean, count: natural },
+  put: { revision: natural, prev: nullable(keyValueShape) },
+  delete: { revision: natural, deleted: natural, prev: list(keyValueShape, MANY) },
+} as const;
+
+const responseList = (depth: number): Shape<ResponseOp[]> =>
+  list(
+    variants<ResponseOp>({
+      ...responses,
+      ...((depth > 0 ? { txn: transactionResponse(depth - 1) } : {}) as {
+        txn: ReturnType<typeof transactionResponse>;
+      }),
+    }),
+    MAX_BYTES,
+  );
+
+const transactionResponse = (depth: number) => ({
+  revision: natural,
+  succeeded: boolean,
+  responses: responseList(depth),
+});
+
+/** The shape of a response. */
+export const keyspaceResponseShape: Shape<KeyspaceResponse> = variants<KeyspaceResponse>({
+  ...responses,
+  txn: transactionResponse(MAX_TXN_DEPTH - 1),
+  done: { revision: natural },
+  lease: { revision: natural, ttl: natural, keys: list(bytes, MANY) },
+  leases: {
+    revision: natural,
+    leases: list(struct<GrantedLease>({ lease, ttl: natural, renewal: natural }), MANY),
+  },
+  size: { revision: natural, bytes: natural },
+  events: { revision: natural, events: list(keyEventShape, MANY), next: natural },
+  refused: { code: oneOf(...keyspaceErrorCodes), revision: natural, compacted: natural },
 });

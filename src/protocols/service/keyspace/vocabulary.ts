@@ -203,6 +203,8 @@ export interface KeyspaceChange {
 /** All refusal codes. */
 export const keyspaceErrorCodes = [
   "emptyKey",
+  /** The key is reserved for the service itself. */
+  "permissionDenied",
   "keyNotFound",
   "valueProvided",
   "leaseProvided",

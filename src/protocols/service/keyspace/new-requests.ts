@@ -1,15 +1,8 @@
-/** Functions that build keyspace requests with default fields. */
-import { NO_LEASE } from "./versions.ts";
-import type {
-  Compare,
-  DeleteRequest,
-  KeyspaceQuestion,
-  PutRequest,
-  RangeRequest,
-  RequestOp,
-  TxnRequest,
-} from "./vocabulary.ts";
+/** Creates requests. Their optional fields have the defaults of etcd. */
+import { NO_LEASE } from "./store.ts";
+import type { Compare, DeleteRequest, PutRequest, RangeRequest, RequestOp, TxnRequest } from "./vocabulary.ts";
 
+/** Reads the current entries of an interval. */
 export const rangeOf = (key: string, end = "", more: Partial<RangeRequest> = {}): RangeRequest => ({
   type: "range",
   key,
@@ -27,6 +20,7 @@ export const rangeOf = (key: string, end = "", more: Partial<RangeRequest> = {})
   ...more,
 });
 
+/** Writes a key. */
 export const putOf = (key: string, value: string, more: Partial<PutRequest> = {}): PutRequest => ({
   type: "put",
   key,
@@ -38,20 +32,13 @@ export const putOf = (key: string, value: string, more: Partial<PutRequest> = {}
   ...more,
 });
 
+/** Deletes an interval. */
 export const deleteOf = (key: string, end = "", prev = false): DeleteRequest => ({ type: "delete", key, end, prev });
 
+/** Runs one of two branches. */
 export const txnOf = (compare: Compare[], success: RequestOp[], failure: RequestOp[]): TxnRequest => ({
   type: "txn",
   compare,
   success,
   failure,
-});
-
-/** Returns a question for events, which covers all keys unless an interval is given. */
-export const eventsOf = (from: number, maxBytes = 1_000, key = "\0", end = "\0"): KeyspaceQuestion => ({
-  type: "events",
-  from,
-  maxBytes,
-  key,
-  end,
 });

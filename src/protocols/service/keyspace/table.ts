@@ -116,6 +116,17 @@ export function* entriesOf<V>({ blocks }: Table<V>, from = "", to: string | null
   }
 }
 
+/** Returns the number of names from `from` up to but not including `to`. It costs a step for each block. */
+export function countIn({ size, blocks }: Table<unknown>, from: string, to: string | null): number {
+  const before = (key: string): number => {
+    const number = blockOf(blocks, key);
+    let count = placeIn(blocks[number]?.keys ?? [], key);
+    for (let at = 0; at < number; at++) count += (blocks[at] as Block<unknown>).keys.length;
+    return count;
+  };
+  return Math.max(0, (to === null ? size : before(to)) - before(from));
+}
+
 /** Returns all keys, in ascending order. */
 export const keysOf = ({ blocks }: Table<unknown>): string[] => blocks.flatMap(({ keys }) => keys);
 /** Returns all values, in ascending order of their keys. */
@@ -133,12 +144,12 @@ function blockOf(blocks: readonly Block<unknown>[], key: string): number {
   return low;
 }
 
-/** Returns the index of the first key in an ascending list that is not before the given key. */
-export function placeIn(keys: readonly string[], key: string): number {
+/** Returns the index of the first item in an ascending list that is not before the given one. */
+export function placeIn<T extends string | number>(keys: readonly T[], key: T): number {
   let [low, high] = [0, keys.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((keys[middle] as string) < key) low = middle + 1;
+    if ((keys[middle] as T) < key) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { answerQuestion, applyCommand, emptyKeyspace, type Keyspace } from "./keyspace-machine.ts";
-import { deleteOf, eventsOf, putOf, rangeOf, txnOf } from "./keyspace-requests.fixture.ts";
+import { answerQuestion, applyCommand } from "./commands.ts";
+import { deleteOf, putOf, rangeOf, txnOf } from "./new-requests.ts";
+import { bound, emptyKeyspace, enterLease, type Keyspace, leaseOf, putKey } from "./store.ts";
+import { lookUp } from "./table.ts";
 import type {
   Compare,
   KeyspaceCommand,
@@ -11,12 +13,26 @@ import type {
 } from "./vocabulary.ts";
 
 const ROOM = 1_000_000;
+const HISTORY = 1_000_000;
+
+/** Returns a question for events, which covers all keys unless an interval is given. */
+const eventsOf = (from: number, maxBytes = 1_000, key = "\0", end = "\0"): KeyspaceQuestion => ({
+  type: "events",
+  from,
+  maxBytes,
+  key,
+  end,
+});
 
 function keyspace() {
   const space = emptyKeyspace();
   return {
     space,
-    does: (command: KeyspaceCommand, room = ROOM): KeyspaceResponse => applyCommand(space, command, room).response,
+    does(command: KeyspaceCommand, room = ROOM): KeyspaceResponse {
+      const { response } = applyCommand(space, command, room);
+      bound(space, HISTORY);
+      return response;
+    },
     applies: (command: KeyspaceCommand) => applyCommand(space, command, ROOM),
     finds: (question: KeyspaceQuestion): KeyspaceResponse => answerQuestion(space, question),
     values: (request: RangeRequest): string[] => valuesIn(space, request),
@@ -89,18 +105,19 @@ describe("a keyspace", () => {
     expect(values(rangeOf("a", "z"))).toEqual(["b=3"]);
   });
 
-  it("frees the space of compacted versions", () => {
+  it("counts current values, and frees the history when it is compacted", () => {
     const { space, does } = keyspace();
     does(putOf("a", "1"));
-    const one = space.bytes;
+    const { bytes, historyBytes } = space;
     for (let times = 0; times < 9; times++) does(putOf("a", "1"));
-    expect(space.bytes).toBe(10 * one);
+    expect(space.bytes).toBe(bytes);
+    expect(space.historyBytes).toBeGreaterThan(10 * historyBytes);
     does({ type: "compact", revision: space.revision });
-    expect(space.bytes).toBe(one);
+    expect(space).toMatchObject({ bytes, historyBytes });
     does(deleteOf("a"));
     does(putOf("b", "1"));
     does({ type: "compact", revision: space.revision });
-    expect(space).toMatchObject({ bytes: one, keys: { size: 1, blocks: [{ keys: ["b"] }] } });
+    expect(space).toMatchObject({ bytes, historyBytes, keys: { size: 1, blocks: [{ keys: ["b"] }] } });
   });
 
   it("a watch from the compacted revision receives a deletion at that revision", () => {
@@ -116,26 +133,58 @@ describe("a keyspace", () => {
     expect(finds(eventsOf(4))).toMatchObject({ events: [{ kv: { key: "b" } }] });
   });
 
-  it("drops the older half of its history beyond 10,000 changes", () => {
+  it("drops the oldest changes when the history takes too many bytes", () => {
     const { space, does, finds, values } = keyspace();
-    for (let times = 0; times < 10_001; times++) does(putOf("a", "1"));
-    expect(space).toMatchObject({ revision: 10_002, compacted: 0, trimmed: 5_002 });
-    expect(space.history).toHaveLength(5_001);
-    expect(finds(eventsOf(5_001))).toMatchObject({ type: "refused", code: "compacted", compacted: 5_002 });
-    expect(codeOf(finds(eventsOf(5_002)))).toBe("events");
-    expect(values(rangeOf("a", "", { revision: 5_001 }))).toEqual(["compacted"]);
-    expect(values(rangeOf("a", "", { revision: 5_002 }))).toEqual(["a=1"]);
+    for (let times = 0; times < 10_001; times++) {
+      does(putOf("a", "1"));
+      expect(space.historyBytes).toBeLessThanOrEqual(HISTORY);
+    }
+    const { revision, trimmed, history } = space;
+    expect(space).toMatchObject({ revision: 10_002, compacted: 0 });
+    expect(history).toHaveLength(revision - trimmed + 1);
+    expect(space.historyBytes).toBeGreaterThan(0.9 * HISTORY);
+    expect(finds(eventsOf(trimmed - 1))).toMatchObject({ type: "refused", code: "compacted", compacted: trimmed });
+    expect(codeOf(finds(eventsOf(trimmed)))).toBe("events");
+    expect(values(rangeOf("a", "", { revision: trimmed - 2 }))).toEqual(["compacted"]);
+    expect(values(rangeOf("a", "", { revision: trimmed - 1 }))).toEqual(["a=1"]);
     // No client has compacted the trimmed revisions yet.
-    expect(codeOf(does({ type: "compact", revision: 4_000 }))).toBe("done");
-    expect(space).toMatchObject({ compacted: 4_000, trimmed: 5_002 });
-    does({ type: "compact", revision: 6_000 });
-    expect(space).not.toHaveProperty("trimmed");
+    expect(codeOf(does({ type: "compact", revision: trimmed - 1_000 }))).toBe("done");
+    expect(space).toMatchObject({ compacted: trimmed - 1_000, trimmed });
+    does({ type: "compact", revision: trimmed + 1 });
+    expect(space.trimmed).toBe(0);
+  });
+
+  it("keeps the last revision's changes, no matter how large they are", () => {
+    const space = emptyKeyspace();
+    for (const value of ["1", "2"]) {
+      applyCommand(space, txnOf([], [putOf("a", value), putOf("b", value)], []), ROOM);
+      bound(space, 1);
+    }
+    expect(space.history.map(({ kv }) => `${kv.mod} ${kv.key}`)).toEqual(["3 a", "3 b"]);
+  });
+
+  it("reads changes of a range in several parts", () => {
+    const { does, finds } = keyspace();
+    does(putOf("a", "1"));
+    does(putOf("b", "1".repeat(1_000)));
+    does(txnOf([], [putOf("a", "2"), putOf("a2", "2"), putOf("b", "")], []));
+    does(putOf("a", "3"));
+    const read = (from: number) => {
+      const { events, next } = finds(eventsOf(from, 0, "a", "b")) as KeyspaceResponse & { type: "events" };
+      return [events.map(({ kv }) => kv.mod), next];
+    };
+    expect([read(2), read(4), read(5), read(6)]).toEqual([
+      [[2], 4],
+      [[4, 4], 5],
+      [[5], 6],
+      [[], 6],
+    ]);
   });
 
   it("quiet ranges can be watched and read from revisions before its history, until a client compacts it", () => {
     const { does, finds, values } = keyspace();
     does(putOf("quiet/a", "1"));
-    for (let times = 0; times < 10_100; times++) does(putOf(times % 2 === 0 ? "busy/a" : "zebra", "1"));
+    for (let times = 0; times < 8_000; times++) does(putOf(times % 2 === 0 ? "busy/a" : "zebra", "1"));
     const { revision } = does(deleteOf("nothing"));
     const watched = (from: number) => codeOf(finds(eventsOf(from, 1_000, "quiet/", "quiet0")));
     expect([3, 100, revision].map(watched)).toEqual(["events", "events", "events"]);
@@ -151,11 +200,11 @@ describe("a keyspace", () => {
     const { space, does, finds } = keyspace();
     for (const prefix of ["a", "b", "c"]) does(putOf(`${prefix}/stays`, "1"));
     const from = space.revision + 1;
-    for (let at = 0; at < 6_000; at++) {
+    for (let at = 0; at < 4_500; at++) {
       does(putOf(`b/${at}`, ""));
       does(deleteOf(`b/${at}`));
     }
-    const { deletions = [], trimmed = 0 } = space;
+    const { deletions, trimmed } = space;
     expect(deletions.length).toBeGreaterThanOrEqual(500);
     expect(deletions.length).toBeLessThanOrEqual(1_000);
     const watched = (key: string, end = "") => codeOf(finds(eventsOf(from, 1_000, key, end)));
@@ -164,9 +213,8 @@ describe("a keyspace", () => {
     for (const range of [["a", "b"], ["c", "\0"], ["b/stays"]] as const)
       expect(watched(...(range as [string, string]))).toBe("events");
     expect(watched("a", "c")).toBe("compacted");
-    expect(JSON.stringify(space).length).toBeLessThan(space.bytes);
     does({ type: "compact", revision: space.revision });
-    expect(space).not.toHaveProperty("deletions");
+    expect(space.deletions).toEqual([]);
   });
 
   it("rejects invalid requests as etcd does", () => {
@@ -177,7 +225,6 @@ describe("a keyspace", () => {
     expect(codeOf(does(putOf("a", "", { ignoreValue: true })))).toBe("keyNotFound");
     expect(codeOf(does(putOf("a", "1", { ignoreLease: true, lease: "1" })))).toBe("leaseProvided");
     expect(codeOf(does(putOf("a", "1", { lease: "1" })))).toBe("leaseNotFound");
-    expect(() => does({ type: "put" } as never)).toThrow("command.key");
   });
 
   it("rejects puts beyond its space limit, and deletes even when it is full", () => {
@@ -186,7 +233,36 @@ describe("a keyspace", () => {
     expect(codeOf(does(putOf("b", "1".repeat(1_000)), 1_000))).toBe("noSpace");
     expect(codeOf(does(putOf("b", "1"), 0))).toBe("noSpace");
     expect(codeOf(does(deleteOf("a"), 0))).toBe("delete");
-    expect(codeOf(does({ type: "grant", lease: "1", ttl: 5 }, 0))).toBe("noSpace");
+    expect(codeOf(does({ type: "grant", lease: "1", ttl: 5 }, 63))).toBe("noSpace");
+    expect(codeOf(does({ type: "grant", lease: "1", ttl: 5 }, 64))).toBe("lease");
+  });
+
+  it("replaces a value by one that is not longer, even when it is full", () => {
+    const { does } = keyspace();
+    does(putOf("a", "12"));
+    expect(codeOf(does(putOf("a", "34"), -1))).toBe("put");
+    expect(codeOf(does(putOf("a", "345"), -1))).toBe("noSpace");
+    expect(codeOf(does(txnOf([], [deleteOf("a"), putOf("b", "56")], []), 0))).toBe("txn");
+  });
+
+  it("hides the service's own keys from its clients", () => {
+    const { space, does, finds, values } = keyspace();
+    putKey(space, 2, "coterie/x", "1", "0");
+    space.revision = 2;
+    does(putOf("a", "1"));
+    does(putOf("d", "1"));
+    expect(values(rangeOf("\0", "\0"))).toEqual(["a=1", "d=1"]);
+    expect(values(rangeOf("c", "d"))).toEqual([]);
+    expect(values(rangeOf("coterie/", "coterie0"))).toEqual(["permissionDenied"]);
+    expect(codeOf(finds(eventsOf(1, 1_000, "coterie/x", "")))).toBe("permissionDenied");
+    for (const request of [putOf("coterie/x", "2"), deleteOf("coterie/x"), deleteOf("coterie/", "\0")])
+      expect(codeOf(does(request))).toBe("permissionDenied");
+    const isThere: Compare = { key: "coterie/x", end: "", type: "version", result: "equal", number: 1 };
+    expect(codeOf(does(txnOf([isThere], [], [])))).toBe("permissionDenied");
+    expect(codeOf(does(txnOf([], [txnOf([], [], [putOf("coterie/y", "")])], [])))).toBe("permissionDenied");
+    expect(does(deleteOf("\0", "\0"))).toMatchObject({ deleted: 2 });
+    expect(finds(eventsOf(1))).toMatchObject({ events: [{ kv: { key: "a" } }, { kv: { key: "d" } }, {}, {}] });
+    expect(space.keys.size).toBe(1);
   });
 });
 
@@ -278,6 +354,44 @@ describe("a transaction", () => {
     expect(space.revision).toBe(revision + 1);
   });
 
+  it("counts only values that it returns", () => {
+    const { does } = keyspace();
+    for (let at = 0; at < 20; at++) does(putOf(`k${at}`, "v".repeat(50_000)));
+    const times = (request: RequestOp): RequestOp[] => Array.from({ length: 60 }, () => request);
+    const large = putOf("a", "v".repeat(300_000));
+    for (const request of [
+      rangeOf("missing"),
+      rangeOf("k", "l", { countOnly: true }),
+      rangeOf("k", "l", { keysOnly: true }),
+      rangeOf("k", "l", { limit: 1 }),
+    ])
+      expect([request, codeOf(does(txnOf([], [large, ...times(request)], [])))]).toEqual([request, "txn"]);
+    expect(codeOf(does(txnOf([], [large, ...times(rangeOf("a"))], [])))).toBe("answerTooLarge");
+    expect(codeOf(does(txnOf([], [...times(rangeOf("a")), large], [])))).toBe("answerTooLarge"); // The previous value.
+  });
+
+  it("counts a key once that several deletes cover, so it cannot exceed the space limit", () => {
+    const { space, does } = keyspace();
+    does(putOf("w/0", "1".repeat(1_000)));
+    const deletes = [deleteOf("w/0"), deleteOf("w/", "w0"), deleteOf("w", "\0"), deleteOf("w/0")];
+    const before = space.bytes;
+    expect(codeOf(does(txnOf([], [...deletes, putOf("a", "1".repeat(1_003))], []), 0))).toBe("noSpace");
+    expect(codeOf(does(txnOf([], [txnOf([], deletes, []), putOf("a", "1".repeat(1_002))], []), 0))).toBe("txn");
+    expect(space.bytes).toBe(before);
+  });
+
+  it("visits only changes to the keys that it reads, and is refused if its ranges have too many", () => {
+    const { space, applies } = keyspace();
+    for (let at = 0; at < 40_000; at++) putKey(space, at + 2, `k${at}`, "", "0");
+    space.revision = 40_001;
+    const reads = (request: RangeRequest): RequestOp[] => Array.from({ length: 128 }, () => request);
+    const old = applies(txnOf([], reads(rangeOf("k7", "", { revision: 10 })), [])).response;
+    expect(old.type === "txn" && old.responses[127]).toMatchObject({ kvs: [{ key: "k7", mod: 9 }] });
+    expect(codeOf(applies(txnOf([], reads(rangeOf("k", "l", { countOnly: true })), [])).response)).toBe(
+      "answerTooLarge",
+    );
+  });
+
   it("has at most 128 operations, including nested ones", () => {
     const { does } = keyspace();
     const puts = (count: number) => Array.from({ length: count }, (_, at) => putOf(`k${at}`, ""));
@@ -303,6 +417,24 @@ describe("leases", () => {
     });
     expect(values(rangeOf("a", "z"))).toEqual(["c=2"]);
     expect(codeOf(does({ type: "revoke", lease: "7" }))).toBe("leaseNotFound");
+  });
+
+  it("of sessions are out of reach for clients", () => {
+    const { space, does, finds } = keyspace();
+    const lease = leaseOf(7);
+    enterLease(space, lease, 10, 0);
+    putKey(space, 2, "a", "1", lease);
+    space.revision = 2;
+    expect(codeOf(finds({ type: "lease", lease, keys: true }))).toBe("leaseNotFound");
+    expect(finds({ type: "leases" })).toMatchObject({ leases: [] });
+    const commands = [{ type: "renew" }, { type: "revoke" }, { type: "expire", renewal: 0 }] as const;
+    for (const command of commands) expect(codeOf(does({ ...command, lease }))).toBe("leaseNotFound");
+    expect(codeOf(does({ type: "grant", lease, ttl: 9 }))).toBe("leaseExists");
+    expect(codeOf(does({ type: "grant", lease: leaseOf(8), ttl: 9 }))).toBe("leaseExists");
+    expect(codeOf(does(putOf("b", "1", { lease })))).toBe("leaseNotFound");
+    expect(codeOf(does(putOf("a", "2", { ignoreLease: true })))).toBe("put");
+    expect(lookUp(space.leases, lease)).toMatchObject({ keys: ["a"] });
+    expect(codeOf(does({ type: "grant", lease: String(2n ** 62n - 1n), ttl: 9 }))).toBe("lease");
   });
 
   it("keep the lease of a key that is put with ignoreLease", () => {
