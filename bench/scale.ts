@@ -29,7 +29,6 @@ const inFlight = whole("in-flight", values["in-flight"], 1, 10_000);
 
 const FOUNDERS = [1, 2, 3] as const;
 const NEWCOMER = 4;
-const UNDER_LOAD_MS = 600_000;
 const KIB = 1_024;
 const MIB = KIB * KIB;
 
@@ -126,7 +125,7 @@ async function measure(count: number) {
 }
 
 beforeSignalsEnd(() => Workers.endAll());
-const rows = [];
+const rows: Awaited<ReturnType<typeof measure>>[] = [];
 for (const count of counts) rows.push(await measure(count));
 progress("");
 if (values.json) console.log(JSON.stringify(rows));
