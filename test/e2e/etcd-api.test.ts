@@ -184,6 +184,106 @@ describe("etcdctl prints the same for Coterie and for etcd", { tags: ["long"] },
     ]));
 });
 
+interface GatewayAnswer {
+  readonly code: number;
+  readonly type: string | null;
+  readonly lines: readonly unknown[];
+}
+
+/** Posts a body to a JSON gateway. Reads at most this many lines of the answer, because some streams do not end. */
+async function posted(at: string, path: string, body: string, lines: number): Promise<GatewayAnswer> {
+  const leaving = new AbortController();
+  const response = await fetch(`${at}${path}`, { method: "POST", body, signal: leaving.signal });
+  let said = "";
+  const decoder = new TextDecoder();
+  try {
+    for await (const bytes of response.body ?? []) {
+      said += decoder.decode(bytes as Uint8Array, { stream: true });
+      if (said.split("\n").length > lines) leaving.abort();
+    }
+  } catch (error) {
+    if (!leaving.signal.aborted) throw error;
+  }
+  const parsed = said.split("\n").flatMap((line) => {
+    if (line === "") return [];
+    const masked = line.replaceAll(/"(cluster_id|member_id|raft_term)":"\d+"|"(ID)":"\d{15,}"/g, '"$1$2":"N"');
+    return [masked.startsWith("{") ? (JSON.parse(masked) as unknown) : masked];
+  });
+  return { code: response.status, type: response.headers.get("content-type"), lines: parsed };
+}
+
+test("the JSON gateway answers like etcd's", { tags: ["long"] }, async () => {
+  const theirs = `http://127.0.0.1:${etcd.port}`;
+  const ours = (members[0] as Member).etcd as string;
+  const key = (text: string): string => Buffer.from(text).toString("base64");
+  const put = { key: key("gw/a"), value: key("1") };
+  const { lines } = await posted(ours, "/v3/kv/put", JSON.stringify(put), 9);
+  await posted(theirs, "/v3/kv/put", JSON.stringify(put), 9);
+  const [first] = lines as { readonly header: { readonly revision: string } }[];
+  const from = first?.header.revision;
+  const all = { key: key("gw/"), range_end: key("gw0") };
+  const asked: readonly (readonly [path: string, body: unknown, lines?: number])[] = [
+    ["kv/put", { ...put, prevKv: true, nonsense: 1 }],
+    ["kv/put", {}],
+    ["kv/put", { key: key("x"), lease: "5" }],
+    ["kv/put", { key: key("gw/ü"), value: "" }],
+    ["kv/range", { key: key("gw/a") }],
+    ["kv/range", { ...all, sort_order: "DESCEND", sort_target: "MOD", limit: 1 }],
+    ["kv/range", { ...all, countOnly: true }],
+    ["kv/range", { ...all, keys_only: true, revision: from }],
+    ["kv/range", { key: key("a"), revision: 1_000_000 }],
+    [
+      "kv/txn",
+      {
+        compare: [{ result: "EQUAL", target: "CREATE", key: key("gw/a"), createRevision: from }],
+        success: [
+          { requestPut: { key: key("gw/b"), value: key("2") } },
+          { request_range: all },
+          { requestDeleteRange: { key: key("none") } },
+        ],
+        failure: [{ request_range: all }],
+      },
+    ],
+    ["kv/txn", { success: [{ request_put: put }, { request_put: put }] }],
+    ["lease/grant", { TTL: 60, ID: "77" }],
+    ["lease/grant", { TTL: "99999999999" }],
+    ["lease/keepalive", '{"ID":77}{"ID":"78"}'],
+    ["kv/lease/timetolive", { ID: 78 }],
+    ["lease/leases", {}],
+    ["lock/lock", { name: key("gw/lock"), lease: 77 }],
+    ["lock/unlock", { key: key("gw/lock/4d") }],
+    ["kv/lease/revoke", { ID: 77 }],
+    ["lease/revoke", { ID: 77 }],
+    ["watch", { create_request: { ...all, start_revision: from, prev_kv: true, filters: ["NODELETE"] } }, 2],
+    [
+      "watch",
+      '{"create_request":{"key":"eA==","progress_notify":true}}{"progress_request":{}}{"cancel_request":{}}',
+      3,
+    ],
+    ["election/leader", { name: key("gw") }],
+    ["election/proclaim", {}],
+    ["cluster/member/remove", { ID: "1" }],
+    ["cluster/member/add", { peerURLs: ["nonsense"] }],
+    ["auth/authenticate", { name: "a", password: "b" }],
+    ["kv/deleterange", { ...all, prev_kv: true }],
+    ["nope", {}],
+  ];
+  for (const [path, given, most = 9] of asked) {
+    const body = typeof given === "string" ? given : JSON.stringify(given);
+    const [own, expected] = await Promise.all([ours, theirs].map((at) => posted(at, `/v3/${path}`, body, most)));
+    expect({ path, given, ...own }).toEqual({ path, given, ...expected });
+  }
+  for (const method of ["GET", "PUT"]) {
+    const [own, expected] = await Promise.all(
+      [ours, theirs].map(async (at) => {
+        const response = await fetch(`${at}/v3/kv/range`, { method, ...(method === "PUT" && { body: "{}" }) });
+        return [response.status, await response.text()];
+      }),
+    );
+    expect(own).toEqual(expected);
+  }
+});
+
 /** Removes addresses, names and log positions, which differ. */
 const withoutOwn = (said: string): string[] => {
   const masked = compared(said)

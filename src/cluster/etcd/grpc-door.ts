@@ -84,19 +84,30 @@ export interface GrpcDoor {
 }
 
 /** etcd's request size limit, plus some room for the rest of the message. */
-const MAX_REQUEST_BYTES = 1_572_864 + 524_288;
+export const MAX_REQUEST_BYTES = 1_572_864 + 524_288;
 /** The maximum number of streams per connection. */
 const MAX_STREAMS = 1_000;
 /** How many unread bytes a stream may have before the next message must wait. */
 const MAX_UNREAD_OF_STREAM = 262_144;
 const UNKNOWN = 2;
 
+/** The start of an HTTP/2 connection, which no HTTP/1 request begins with (RFC 9113 §3.4). */
+const HTTP_2 = "PRI";
+/** How long a connection may take to show which protocol it uses. */
+const PREFACE_MS = 10_000;
+
+export interface GrpcDoorOptions {
+  readonly services: Services;
+  readonly room: DoorRoom;
+  readonly leadership: Pick<Leadership, "require" | "follow">;
+  /** Handles connections that use HTTP/1. */
+  onHttp1(socket: Socket): void;
+}
+
 /** @throws UsageError `no-library`; EnvironmentError if it cannot listen */
 export async function serveGrpc(
   address: HostPort,
-  services: Services,
-  room: DoorRoom,
-  leadership: Pick<Leadership, "require" | "follow">,
+  { services, room, leadership, onHttp1 }: GrpcDoorOptions,
 ): Promise<GrpcDoor> {
   const grpc = await library();
   const server = new grpc.Server({
@@ -131,7 +142,7 @@ export async function serveGrpc(
       sockets.delete(socket);
       room.counts.connected = sockets.size;
     });
-    connections.injectConnection(socket);
+    afterPreface(socket, (isHttp2) => (isHttp2 ? connections.injectConnection(socket) : onHttp1(socket)));
   });
   net.maxConnections = room.limits.connections;
   net.on("drop", () => room.noConnection());
@@ -145,6 +156,23 @@ export async function serveGrpc(
       await closed;
     },
   };
+}
+
+/** Waits for the first bytes of a connection, which show whether it uses HTTP/2. They remain in the socket. */
+function afterPreface(socket: Socket, begin: (isHttp2: boolean) => void): void {
+  let seen = Buffer.alloc(0);
+  const look = (bytes: Buffer): void => {
+    seen = Buffer.concat([seen, bytes]);
+    const start = seen.toString("latin1", 0, HTTP_2.length);
+    if (start !== HTTP_2 && HTTP_2.startsWith(start)) return;
+    socket.off("data", look).off("error", ignore).off("timeout", late).setTimeout(0);
+    socket.pause();
+    socket.unshift(seen);
+    begin(start === HTTP_2);
+  };
+  const ignore = (): void => {};
+  const late = (): void => void socket.destroy();
+  socket.on("data", look).on("error", ignore).on("timeout", late).setTimeout(PREFACE_MS);
 }
 
 const library = (): Promise<typeof Grpc> =>
@@ -281,7 +309,8 @@ const answeredStream =
     void serve();
   };
 
-function statusOf(error: unknown): Status {
+/** Returns the gRPC code and text of an error. */
+export function statusOf(error: unknown): Status {
   if (error instanceof EtcdError) return { code: error.code, details: error.details };
   return { code: UNKNOWN, details: `coterie: ${error instanceof Error ? error.message : String(error)}` };
 }

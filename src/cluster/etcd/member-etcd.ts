@@ -53,7 +53,8 @@ export async function serveEtcdOf(
   const { DoorRoom } = await import("./door-room.ts");
   const { kvService } = await import("./kv-service.ts");
   const { leaseService } = await import("./lease-service.ts");
-  const { clusterService, maintenanceService } = await import("./cluster-service.ts");
+  const { API_VERSION, authService, clusterService, maintenanceService } = await import("./cluster-service.ts");
+  const { Gateway } = await import("./gateway.ts");
   const { electionService, lockService } = await import("./lock-service.ts");
   const { Leadership } = await import("./leadership.ts");
   const { Watches } = await import("./watches.ts");
@@ -76,9 +77,12 @@ export async function serveEtcdOf(
     "v3electionpb.Election": electionService(keyspace, headerOf),
     "etcdserverpb.Cluster": clusterService(parts),
     "etcdserverpb.Maintenance": maintenanceService(parts),
+    "etcdserverpb.Auth": authService(),
   };
   const leadership = new Leadership(host);
-  const door = await serveGrpc(address, services, new DoorRoom(counts, log), leadership);
+  const served = { services, room: new DoorRoom(counts, log), leadership };
+  const gateway = new Gateway({ ...served, version: API_VERSION });
+  const door = await serveGrpc(address, { ...served, onHttp1: (socket) => gateway.accept(socket) });
   const url = `http://${formatHostPort({ host: address.host, port: door.port })}`;
   announce(host, ETCD_ENDPOINTS, url);
   return {
