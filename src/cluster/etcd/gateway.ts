@@ -53,8 +53,8 @@ const paths: Readonly<Record<string, readonly [service: string, method: string]>
   "auth/role/add": ["etcdserverpb.Auth", "RoleAdd"],
 };
 
-/** A request path. Clients of etcd 3.3 send `v3beta`. */
-const PATH = /^\/v3(?:beta)?\/([a-z/-]+)$/;
+/** A request path. Clients written for etcd 3.3 and 3.2 send `v3beta` and `v3alpha`. */
+const PATH = /^\/v3(?:beta|alpha)?\/([a-z/-]+)$/;
 /** Base64 adds a third to the size of a request. */
 const MAX_JSON_BYTES = 2 * MAX_REQUEST_BYTES;
 /** How long a body may take: of a request without a stream, or after a stream has ended. */

@@ -26,7 +26,7 @@ test("writes integers of 64 bits as strings, bytes as base64, enums by name, and
 
 test("reads both forms of a field's name, numbers as text, enums by name or number, and ignores unknown fields", () => {
   const text = `{"key":"Zm9v","rangeEnd":"Zm9w","sort_order":"DESCEND","sortTarget":3,"limit":"10","revision":7,
-    "keysOnly":true,"min_mod_revision":null,"nonsense":[{}]}`;
+    "keysOnly":true,"min_mod_revision":null,"unknown":[{}]}`;
   expect(fromJson(of.rangeRequest, text)).toMatchObject({
     key: "foo",
     range_end: "fop",
