@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { endAll, until } from "../e2e/cluster-under-test.ts";
 import { freePorts } from "../network/free-ports.ts";
+import { TEST_TIMEOUT_MS } from "../patience.ts";
 import { EtcdMembers, requireInstalled } from "./etcd-members.ts";
 import { PATRONI, PatroniNode } from "./patroni-node.ts";
 import { storedIn, Writer } from "./postgres-writer.ts";
@@ -48,7 +49,9 @@ const withRole = (role: string): Promise<PatroniNode> =>
     },
   );
 
-test("the standby takes over while Coterie's leader is killed, and keeps all acknowledged writes", async () => {
+test("the standby takes over while Coterie's leader is killed, and keeps all acknowledged writes", {
+  timeout: ROUNDS * TEST_TIMEOUT_MS,
+}, async () => {
   const writer = new Writer(nodes);
   const seconds: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
