@@ -3,12 +3,13 @@
  * line.
  */
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { join, type Member } from "../../src/index.ts";
 import { EngineServer, etcdServer } from "../engines/real/servers.ts";
+import { authority } from "../network/certificates.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { PATIENCE } from "../patience.ts";
 
@@ -335,6 +336,42 @@ test("members and status are reported, and unsupported requests are named", { ta
   expect(await saidBy(endpoints, line("user", "list"))).toContain(
     "code = Unimplemented desc = The server does not implement the method /etcdserverpb.Auth/UserList",
   );
+});
+
+test("a member on a network accepts etcdctl only with a certificate", { tags: ["long"] }, async () => {
+  const ca = await authority("test");
+  const files = (name: string) => ({
+    ca: path(folder, "ca.pem"),
+    cert: path(folder, `${name}.pem`),
+    key: path(folder, `${name}.key`),
+  });
+  writeFileSync(path(folder, "ca.pem"), ca.cert);
+  for (const name of ["member", "client"]) {
+    const { cert, key } = await ca.issue(name, "localhost");
+    writeFileSync(files(name).cert, cert);
+    writeFileSync(files(name).key, key);
+  }
+  const [peers, port] = await freePorts(2);
+  const member = await join({
+    id: 1,
+    members: { 1: `127.0.0.1:${peers}` },
+    dataDir: path(folder, "secured"),
+    etcd: { listen: `0.0.0.0:${port}`, tls: files("member") },
+    timing: "patient",
+  });
+  try {
+    expect(member.etcd).toBe(`https://127.0.0.1:${port}`); // The host at which other members reach it.
+    const at = `https://localhost:${port}`;
+    const { ca: cacert, cert, key } = files("client");
+    const proof = [`--cacert=${cacert}`, `--cert=${cert}`, `--key=${key}`];
+    expect(await saidBy(at, line(...proof, "put", "a", "1"))).toBe("OK");
+    expect(await saidBy(at, line(...proof, "get", "a"))).toBe("a\n1");
+    const short = "--command-timeout=2s";
+    expect(await saidBy(at, line(`--cacert=${cacert}`, short, "get", "a"))).toContain("Error: ");
+    expect(await saidBy(`http://localhost:${port}`, line(short, "get", "a"))).toContain("Error: ");
+  } finally {
+    await member.leave();
+  }
 });
 
 test("maps are shared with members, and members' own keys are out of reach", { tags: ["long"] }, async () => {

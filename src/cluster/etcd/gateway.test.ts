@@ -1,11 +1,14 @@
 /** Checks the JSON gateway on a real socket that gRPC shares: paths, errors, streams, limits, and clients that leave. */
 import { request as httpRequest } from "node:http";
+import { request as httpsRequest, type RequestOptions } from "node:https";
 import { connect } from "node:net";
-import { Client, credentials } from "@grpc/grpc-js";
-import { afterEach, expect, test, vi } from "vitest";
+import { type ChannelCredentials, Client, credentials } from "@grpc/grpc-js";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { type Authority, authority } from "../../../test/network/certificates.ts";
 import { PATIENCE } from "../../../test/patience.ts";
 import { createLog } from "../../runtime/log.ts";
 import { newCounts } from "../../runtime/metrics.ts";
+import type { TlsMaterial } from "../../runtime/platform/platform.ts";
 import { DoorRoom } from "./door-room.ts";
 import { EtcdError } from "./errors.ts";
 import { Gateway } from "./gateway.ts";
@@ -19,7 +22,7 @@ let door: GrpcDoor;
 afterEach(() => door.close());
 
 /** Serves methods of a test under the names of etcd's. */
-async function served() {
+async function served(tls: TlsMaterial | null = null) {
   const counts = newCounts().etcd;
   const said: string[] = [];
   const state = { isLed: true, endedStreams: 0, waiting: 0 };
@@ -58,7 +61,7 @@ async function served() {
   const room = new DoorRoom(counts, log, { connections: 10, calls: 3, unreadBytes: 1_048_576 });
   const gateway = new Gateway({ services, room, leadership, version: "3.4.31" });
   const onHttp1 = gateway.accept.bind(gateway);
-  door = await serveGrpc({ host: "127.0.0.1", port: 0 }, { services, room, leadership, onHttp1 });
+  door = await serveGrpc({ host: "127.0.0.1", port: 0 }, { services, room, leadership, tls, onHttp1 });
   return { counts, said, state };
 }
 
@@ -205,4 +208,62 @@ test("gRPC and HTTP/1 share a port, even if the first bytes come one by one", as
   await vi.waitFor(() => expect(said).toMatch(/^HTTP\/1\.1 200 OK/), PATIENCE);
   socket.destroy();
   expect(counts.calls).toEqual({ "KV/Range": 2 });
+});
+
+describe("with certificates", () => {
+  const names = ["localhost", "127.0.0.1"];
+  let ca: Authority;
+  let client: TlsMaterial;
+  beforeAll(async () => {
+    ca = await authority("clients");
+    client = await ca.issue("client");
+  });
+
+  /** Asks for the version over HTTPS. Resolves with the body, or with the code of the error. */
+  const version = (tls: RequestOptions): Promise<string> =>
+    new Promise((resolve) => {
+      const place = { host: "127.0.0.1", port: door.port, path: "/version", servername: "localhost", agent: false };
+      const request = httpsRequest({ ...place, ...tls }, (response) => {
+        let said = "";
+        response.on("data", (bytes) => (said += String(bytes))).on("end", () => resolve(said));
+      });
+      request.on("error", ({ code }: NodeJS.ErrnoException) => resolve(String(code)));
+      request.end();
+    });
+
+  const overGrpc = (secure: ChannelCredentials): Promise<{ value: string }> =>
+    new Promise((resolve, reject) => {
+      const caller = new Client(`127.0.0.1:${door.port}`, secure, { "grpc.ssl_target_name_override": "localhost" });
+      const identity = (buffer: Buffer): Buffer => buffer;
+      const asked = Buffer.from(text.encode({ value: "ab", times: 2 }));
+      caller.makeUnaryRequest("/etcdserverpb.KV/Range", identity, identity, asked, (error, response) => {
+        caller.close();
+        if (error === null) resolve(text.decode(response as Buffer));
+        else reject(error);
+      });
+    });
+  const pem = Buffer.from;
+
+  test("both protocols take callers with a certificate of the authority, and nobody else", async () => {
+    await served(await ca.issue(...names));
+    const stranger = await (await authority("others")).issue("client");
+    expect(await version(client)).toBe('{"etcdserver":"3.4.31","etcdcluster":"3.4.0"}');
+    expect(await version({ ca: ca.cert })).not.toContain("etcdserver");
+    expect(await version({ ca: ca.cert, cert: stranger.cert, key: stranger.key })).not.toContain("etcdserver");
+    const { cert, key } = client;
+    expect(await overGrpc(credentials.createSsl(pem(ca.cert), pem(key), pem(cert)))).toEqual({
+      value: "abab",
+      times: 2,
+    });
+    await expect(overGrpc(credentials.createSsl(pem(ca.cert)))).rejects.toMatchObject({ code: 14 });
+    await expect(overGrpc(credentials.createInsecure())).rejects.toMatchObject({ code: 14 });
+  });
+
+  test("new connections use renewed certificates", async () => {
+    await served(await ca.issue(...names));
+    const next = await authority("next");
+    door.renew(await next.issue(...names));
+    expect(await version(client)).not.toContain("etcdserver");
+    expect(await version(await next.issue("client"))).toContain("etcdserver");
+  });
 });

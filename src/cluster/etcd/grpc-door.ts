@@ -4,8 +4,10 @@
  */
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from "node:net";
 import { Readable } from "node:stream";
+import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 import type * as Grpc from "@grpc/grpc-js";
 import { cannotListen } from "../../runtime/cannot-listen.ts";
+import type { Pems } from "../../runtime/certificate-files.ts";
 import type { HostPort } from "../../runtime/host-port.ts";
 import { optionalPackage } from "../../runtime/optional-package.ts";
 import type { DoorRoom, Place } from "./door-room.ts";
@@ -80,6 +82,8 @@ export type Services = Readonly<Record<string, Readonly<Record<string, Method>>>
 
 export interface GrpcDoor {
   readonly port: number;
+  /** Uses the given certificates for new connections. Open connections are not affected. */
+  renew(tls: Pems): void;
   close(): Promise<void>;
 }
 
@@ -100,6 +104,8 @@ export interface GrpcDoorOptions {
   readonly services: Services;
   readonly room: DoorRoom;
   readonly leadership: Pick<Leadership, "require" | "follow">;
+  /** The certificates. With `ca`, callers must present a certificate of that authority. Null or absent: no TLS. */
+  readonly tls?: Pems | null;
   /** Handles connections that use HTTP/1. */
   onHttp1(socket: Socket): void;
 }
@@ -107,7 +113,7 @@ export interface GrpcDoorOptions {
 /** @throws UsageError `no-library`; EnvironmentError if it cannot listen */
 export async function serveGrpc(
   address: HostPort,
-  { services, room, leadership, onHttp1 }: GrpcDoorOptions,
+  { services, room, leadership, tls = null, onHttp1 }: GrpcDoorOptions,
 ): Promise<GrpcDoor> {
   const grpc = await library();
   const server = new grpc.Server({
@@ -135,7 +141,7 @@ export async function serveGrpc(
   }
   const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
   const sockets = new Set<Socket>();
-  const net = createServer({ noDelay: true }, (socket) => {
+  const accept = (socket: Socket): void => {
     sockets.add(socket);
     room.counts.connected = sockets.size;
     socket.once("close", () => {
@@ -143,12 +149,14 @@ export async function serveGrpc(
       room.counts.connected = sockets.size;
     });
     afterPreface(socket, (isHttp2) => (isHttp2 ? connections.injectConnection(socket) : onHttp1(socket)));
-  });
+  };
+  const net = tls === null ? createServer({ noDelay: true }, accept) : createTlsServer(tlsOptions(tls), accept);
   net.maxConnections = room.limits.connections;
   net.on("drop", () => room.noConnection());
   const port = await listening(net, address);
   return {
     port,
+    renew: (pems) => void ("setSecureContext" in net && net.setSecureContext({ ...pems })),
     async close() {
       const closed = new Promise((resolve) => net.close(resolve));
       server.forceShutdown();
@@ -157,6 +165,16 @@ export async function serveGrpc(
     },
   };
 }
+
+/** As etcd with `--client-cert-auth`: a caller without a certificate of the authority is refused in the handshake. */
+const tlsOptions = (pems: Pems): TlsOptions => ({
+  ...pems,
+  noDelay: true,
+  requestCert: pems.ca !== undefined,
+  rejectUnauthorized: pems.ca !== undefined,
+  ALPNProtocols: ["h2", "http/1.1"],
+  handshakeTimeout: PREFACE_MS,
+});
 
 /** Waits for the first bytes of a connection, which show whether it uses HTTP/2. They remain in the socket. */
 function afterPreface(socket: Socket, begin: (isHttp2: boolean) => void): void {
