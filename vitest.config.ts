@@ -174,6 +174,10 @@ export default defineConfig({
         test: { ...endToEnd, name: "engines", include: ["test/engines/real/**/*.test.ts"], exclude },
       },
       {
+        // Clients of etcd that others wrote.
+        test: { ...endToEnd, name: "clients", include: ["test/clients/**/*.test.ts"], exclude },
+      },
+      {
         // Soaks run as many rounds as requested. Each wait has a deadline, but the whole test has none.
         test: { ...endToEnd, name: "soaks", include: ["test/e2e/*soak.test.ts"], exclude, testTimeout: 0 },
       },

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** Far longer than any step takes. */
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 1_200_000;
 const KIB = 1_024;
 
 export class Processes {

@@ -21,6 +21,7 @@ export type {
   ClientsOptions,
   Election,
   ElectionOptions,
+  EtcdOptions,
   Grant,
   InstanceStatus,
   JoinOptions,

@@ -13,7 +13,7 @@ import type { ClientServer } from "./clients/client-server.ts";
 import { clientPlaceOf, serveClientsOf } from "./clients/member-clients.ts";
 import { KeyspaceClient } from "./etcd/keyspace-client.ts";
 import { LeaseClock } from "./etcd/lease-clock.ts";
-import { etcdPlaceOf, serveEtcdOf } from "./etcd/member-etcd.ts";
+import { type EtcdDoor, etcdPlaceOf, serveEtcdOf } from "./etcd/member-etcd.ts";
 import type { JoinOptions, Member } from "./services/api.ts";
 import type { EngineJoinOptions, EngineMember, ExternalEngine } from "./services/external-engine.ts";
 import { JoinedMember } from "./services/joined-member.ts";
@@ -72,29 +72,35 @@ export async function joinOn(platform: Platform, options: JoinOptions): Promise<
   const journal = await journalOf(options.dataDir, membership, (error) => failure.abort(error));
   const member = await opened({ ...membership, journal }, options);
   const clients = await serveClients(member, membership, options);
-  await serveEtcd(member, membership, options);
+  const etcd = await serveEtcd(member, membership, options);
   if (failure.signal.aborted) member.fail(failure.signal.reason as Error);
   failure.signal.addEventListener("abort", () => member.fail(failure.signal.reason as Error));
-  renewCertificates(member, clients, membership, options);
+  renewCertificates(member, { clients, etcd }, membership, options);
   const leave = (): void => void member.leave();
   signal?.addEventListener("abort", leave);
   member.signal.addEventListener("abort", () => signal?.removeEventListener("abort", leave));
   return member;
 }
 
-/** Renews the certificates for links, the clients' port and the admin pages as long as the member runs. */
+/** Renews the certificates for links, both servers for clients and the admin pages as long as the member runs. */
 function renewCertificates(
   member: JoinedMember,
-  door: ClientServer | null,
+  doors: { readonly clients: ClientServer | null; readonly etcd: EtcdDoor | null },
   { platform, id, config, counts, log }: Unopened,
-  { clients, admin }: JoinOptions,
+  { clients, admin, etcd }: JoinOptions,
 ): void {
   const of = { platform, id, counts, log };
-  const filesOf = (place: typeof clients | typeof admin): Pems | null =>
+  const filesOf = (place: typeof clients | typeof admin | typeof etcd): Pems | null =>
     typeof place === "object" && typeof place.tls === "object" ? place.tls : null;
   const renewals = [
     new CertificateRenewal({ ...of, use: "members", files: config.tls, renew: (tls) => member.renew(tls) }),
-    new CertificateRenewal({ ...of, use: "clients", files: filesOf(clients), renew: (tls) => door?.renew(tls) }),
+    new CertificateRenewal({
+      ...of,
+      use: "clients",
+      files: filesOf(clients),
+      renew: (tls) => doors.clients?.renew(tls),
+    }),
+    new CertificateRenewal({ ...of, use: "etcd", files: filesOf(etcd), renew: (tls) => doors.etcd?.renew(tls) }),
     new CertificateRenewal({ ...of, use: "admin", files: filesOf(admin), renew: (tls) => member.renewPages(tls) }),
   ];
   member.signal.addEventListener("abort", () => {
@@ -126,17 +132,23 @@ async function serveClients(
   }
 }
 
-async function serveEtcd(member: JoinedMember, { config, counts, log }: Unopened, options: JoinOptions): Promise<void> {
+async function serveEtcd(
+  member: JoinedMember,
+  { config, counts, log }: Unopened,
+  options: JoinOptions,
+): Promise<EtcdDoor | null> {
   const { id, state, cluster: members } = member;
   const keyspace = new KeyspaceClient(state.host);
   // The leader expires leases even if it does not serve etcd's API.
   const leases = new LeaseClock(state.host, keyspace);
-  const address = etcdPlaceOf(options);
-  if (address === null) return;
+  const place = etcdPlaceOf(options);
+  if (place === null) return null;
   try {
     state.host.use();
     const of = { id, cluster: config.cluster, state, members, keyspace, leases, counts: counts.etcd, log };
-    member.doors.etcd = await serveEtcdOf(address, of);
+    const door = await serveEtcdOf(place, of);
+    member.doors.etcd = door;
+    return door;
   } catch (error) {
     await member.leave();
     throw error;

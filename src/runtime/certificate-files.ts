@@ -110,6 +110,7 @@ const SHOWN_TO: Readonly<Record<CertificateUse, string>> = {
   members: "other members",
   clients: "clients",
   admin: "visitors to its admin pages",
+  etcd: "clients of etcd's API",
 };
 
 const isSame = (one: Pems, other: Pems): boolean =>

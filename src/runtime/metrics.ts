@@ -49,8 +49,8 @@ export interface Counts {
   /** How many days were left until each of this member's certificates expires, as of the last check. */
   readonly certificateDays: Tally<CertificateUse>;
 }
-/** The recipients of a certificate: members, clients, or callers of the admin API. */
-export type CertificateUse = "members" | "clients" | "admin";
+/** The recipients of a certificate: members, clients, or callers of the admin API or of etcd's API. */
+export type CertificateUse = "members" | "clients" | "admin" | "etcd";
 /** Counts by label. A missing label counts as 0. */
 export type Tally<K extends string> = Partial<Record<K, number>>;
 

@@ -3,12 +3,13 @@
  * line.
  */
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { join, type Member } from "../../src/index.ts";
 import { EngineServer, etcdServer } from "../engines/real/servers.ts";
+import { authority } from "../network/certificates.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { PATIENCE } from "../patience.ts";
 
@@ -184,6 +185,113 @@ describe("etcdctl prints the same for Coterie and for etcd", { tags: ["long"] },
     ]));
 });
 
+interface GatewayAnswer {
+  readonly code: number;
+  readonly type: string | null;
+  readonly lines: readonly unknown[];
+}
+
+/** Posts a body to a JSON gateway. Reads at most this many lines of the answer, because some streams do not end. */
+async function posted(at: string, path: string, body: string, lines: number): Promise<GatewayAnswer> {
+  const leaving = new AbortController();
+  const response = await fetch(`${at}${path}`, { method: "POST", body, signal: leaving.signal });
+  let said = "";
+  const decoder = new TextDecoder();
+  try {
+    for await (const bytes of response.body ?? []) {
+      said += decoder.decode(bytes as Uint8Array, { stream: true });
+      if (said.split("\n").length > lines) leaving.abort();
+    }
+  } catch (error) {
+    if (!leaving.signal.aborted) throw error;
+  }
+  const parsed = said.split("\n").flatMap((line) => {
+    if (line === "") return [];
+    const masked = line.replaceAll(/"(cluster_id|member_id|raft_term)":"\d+"|"(ID)":"\d{15,}"/g, '"$1$2":"N"');
+    return [masked.startsWith("{") ? (JSON.parse(masked) as unknown) : masked];
+  });
+  return { code: response.status, type: response.headers.get("content-type"), lines: parsed };
+}
+
+const key = (text: string): string => Buffer.from(text).toString("base64");
+const put = { key: key("gw/a"), value: key("1") };
+
+/** Requests with the number of lines to read of an answer that does not end. @param from the revision of the first put */
+function gatewayRequests(
+  from: string | undefined,
+): readonly (readonly [path: string, body: unknown, lines?: number])[] {
+  const all = { key: key("gw/"), range_end: key("gw0") };
+  return [
+    ["kv/put", { ...put, prevKv: true, unknown: 1 }],
+    ["kv/put", {}],
+    ["kv/put", { key: key("x"), lease: "5" }],
+    ["kv/put", { key: key("gw/ü"), value: "" }],
+    ["kv/range", { key: key("gw/a") }],
+    ["kv/range", { ...all, sort_order: "DESCEND", sort_target: "MOD", limit: 1 }],
+    ["kv/range", { ...all, countOnly: true }],
+    ["kv/range", { ...all, keys_only: true, revision: from }],
+    ["kv/range", { key: key("a"), revision: 1_000_000 }],
+    [
+      "kv/txn",
+      {
+        compare: [{ result: "EQUAL", target: "CREATE", key: key("gw/a"), createRevision: from }],
+        success: [
+          { requestPut: { key: key("gw/b"), value: key("2") } },
+          { request_range: all },
+          { requestDeleteRange: { key: key("none") } },
+        ],
+        failure: [{ request_range: all }],
+      },
+    ],
+    ["kv/txn", { success: [{ request_put: put }, { request_put: put }] }],
+    ["lease/grant", { TTL: 60, ID: "77" }],
+    ["lease/grant", { TTL: "99999999999" }],
+    ["lease/keepalive", '{"ID":77}{"ID":"78"}'],
+    ["kv/lease/timetolive", { ID: 78 }],
+    ["lease/leases", {}],
+    ["lock/lock", { name: key("gw/lock"), lease: 77 }],
+    ["lock/unlock", { key: key("gw/lock/4d") }],
+    ["kv/lease/revoke", { ID: 77 }],
+    ["lease/revoke", { ID: 77 }],
+    ["watch", { create_request: { ...all, start_revision: from, prev_kv: true, filters: ["NODELETE"] } }, 2],
+    [
+      "watch",
+      '{"create_request":{"key":"eA==","progress_notify":true}}{"progress_request":{}}{"cancel_request":{}}',
+      3,
+    ],
+    ["election/leader", { name: key("gw") }],
+    ["election/proclaim", {}],
+    ["cluster/member/remove", { ID: "1" }],
+    ["cluster/member/add", { peerURLs: ["not a URL"] }],
+    ["auth/authenticate", { name: "a", password: "b" }],
+    ["kv/deleterange", { ...all, prev_kv: true }],
+    ["nope", {}],
+  ];
+}
+
+test("the JSON gateway answers like etcd's", { tags: ["long"] }, async () => {
+  const theirs = `http://127.0.0.1:${etcd.port}`;
+  const ours = (members[0] as Member).etcd as string;
+  const { lines } = await posted(ours, "/v3/kv/put", JSON.stringify(put), 9);
+  await posted(theirs, "/v3/kv/put", JSON.stringify(put), 9);
+  const [first] = lines as { readonly header: { readonly revision: string } }[];
+  const from = first?.header.revision;
+  for (const [path, given, most = 9] of gatewayRequests(from)) {
+    const body = typeof given === "string" ? given : JSON.stringify(given);
+    const [own, expected] = await Promise.all([ours, theirs].map((at) => posted(at, `/v3/${path}`, body, most)));
+    expect({ path, given, ...own }).toEqual({ path, given, ...expected });
+  }
+  for (const method of ["GET", "PUT"]) {
+    const [own, expected] = await Promise.all(
+      [ours, theirs].map(async (at) => {
+        const response = await fetch(`${at}/v3/kv/range`, { method, ...(method === "PUT" && { body: "{}" }) });
+        return [response.status, await response.text()];
+      }),
+    );
+    expect(own).toEqual(expected);
+  }
+});
+
 /** Removes addresses, names and log positions, which differ. */
 const withoutOwn = (said: string): string[] => {
   const masked = compared(said)
@@ -228,6 +336,42 @@ test("members and status are reported, and unsupported requests are named", { ta
   expect(await saidBy(endpoints, line("user", "list"))).toContain(
     "code = Unimplemented desc = The server does not implement the method /etcdserverpb.Auth/UserList",
   );
+});
+
+test("a member on a network accepts etcdctl only with a certificate", { tags: ["long"] }, async () => {
+  const ca = await authority("test");
+  const files = (name: string) => ({
+    ca: path(folder, "ca.pem"),
+    cert: path(folder, `${name}.pem`),
+    key: path(folder, `${name}.key`),
+  });
+  writeFileSync(path(folder, "ca.pem"), ca.cert);
+  for (const name of ["member", "client"]) {
+    const { cert, key } = await ca.issue(name, "localhost");
+    writeFileSync(files(name).cert, cert);
+    writeFileSync(files(name).key, key);
+  }
+  const [peers, port] = await freePorts(2);
+  const member = await join({
+    id: 1,
+    members: { 1: `127.0.0.1:${peers}` },
+    dataDir: path(folder, "secured"),
+    etcd: { listen: `0.0.0.0:${port}`, tls: files("member") },
+    timing: "patient",
+  });
+  try {
+    expect(member.etcd).toBe(`https://127.0.0.1:${port}`); // The host at which other members reach it.
+    const at = `https://localhost:${port}`;
+    const { ca: cacert, cert, key } = files("client");
+    const proof = [`--cacert=${cacert}`, `--cert=${cert}`, `--key=${key}`];
+    expect(await saidBy(at, line(...proof, "put", "a", "1"))).toBe("OK");
+    expect(await saidBy(at, line(...proof, "get", "a"))).toBe("a\n1");
+    const short = "--command-timeout=2s";
+    expect(await saidBy(at, line(`--cacert=${cacert}`, short, "get", "a"))).toContain("Error: ");
+    expect(await saidBy(`http://localhost:${port}`, line(short, "get", "a"))).toContain("Error: ");
+  } finally {
+    await member.leave();
+  }
 });
 
 test("maps are shared with members, and members' own keys are out of reach", { tags: ["long"] }, async () => {

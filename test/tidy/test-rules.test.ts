@@ -38,6 +38,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "src/runtime/journal/rewriting.test.ts": DELAY,
   "src/runtime/transport/links.test.ts": NOTHING,
   "src/runtime/transport/udp-multicast.test.ts": NOTHING,
+  "test/clients/patroni.test.ts": "each round may take the time of a test",
+  "test/clients/postgres-writer.ts": "a client waits before it tries another server",
   "test/docs/screenshots.ts": "takes screenshots, and is not a test",
   "test/e2e/clients.test.ts": NOTHING,
   "test/e2e/joined-process.ts": DELAY,

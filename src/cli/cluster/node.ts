@@ -52,7 +52,10 @@ export function declare(command: Command): void {
     .option("--clients <host:port>", "address at which to serve clients over HTTP and WebSocket")
     .option("--client-roles <file>", "with --clients: roles file; required unless the address is on loopback")
     .option("--client-url <url>", "with --clients: URL at which clients reach this member, if it differs")
-    .option("--etcd <port>", "port or host:port on loopback at which to serve etcd's v3 API")
+    .option(
+      "--etcd <port>",
+      "port on loopback, or host:port, at which to serve etcd's v3 API; on a network, callers need certificates of the config's authority",
+    )
     .option("--fault-injector", "let PUT /faults drop and delay this member's messages and cut its links")
     .option("--byzantine <how>", `run as a Byzantine member, for tests: ${behaviours.join(", ")}`, (text) =>
       behaviour(text, "--byzantine"),

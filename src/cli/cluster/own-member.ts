@@ -20,7 +20,7 @@ interface Place {
   readonly clientRoles?: string;
   /** The URL for clients. */
   readonly clientUrl?: string;
-  /** The address of the etcd API: a loopback port, or `host:port`. */
+  /** The address of the etcd API: a port on loopback, or `host:port`. */
   readonly etcd?: string;
 }
 
@@ -49,14 +49,26 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
     dataDir: folder.replaceAll("{id}", String(options.id)),
     ...(admin.port === 0 ? {} : { admin: adminOf(admin) }),
     ...clientsOf(options, tls),
-    ...(options.etcd === undefined ? {} : { etcd: placeOf(options.etcd) }),
+    ...etcdOf(options, tls),
     faultInjector: options.faultInjector === true,
     ...(options.existing === true && { existing: true }),
     log,
   }).catch(blameTheCaller);
 }
 
-const placeOf = (etcd: string): string => (/^\d+$/.test(etcd) ? `127.0.0.1:${etcd}` : etcd);
+/** Returns the settings for etcd's API. On a network, callers need certificates of the members' authority. */
+function etcdOf({ etcd }: Place, tls: ServiceConfig["tls"]): Pick<JoinOptions, "etcd"> {
+  if (etcd === undefined) return {};
+  const listen = /^\d+$/.test(etcd) ? `127.0.0.1:${etcd}` : etcd;
+  const address = parseHostPort(listen);
+  if (address === null || isLoopback(address.host)) return { etcd: listen };
+  if (tls === null)
+    throw new UsageError(
+      "bad-argument",
+      `${unexpected("--etcd", "a loopback address without tls in the config", etcd)}: to serve a network, add tls to the config`,
+    );
+  return { etcd: { listen, tls } };
+}
 
 /** Returns the settings for the client server. It uses the members' certificates, if they have any. */
 function clientsOf(

@@ -27,7 +27,7 @@ export interface ClusterParts {
  * report 3.4.31 or later, and serves lists from its cache after the response. It requires that progress responses never
  * overtake earlier changes, which `watches.ts` guarantees.
  */
-const API_VERSION = "3.4.31";
+export const API_VERSION = "3.4.31";
 
 /** Returns the methods of the service Cluster. */
 export function clusterService(parts: ClusterParts): Record<string, Method> {
@@ -129,14 +129,18 @@ function inWordsOfEtcd(error: unknown): unknown {
 
 /** Returns the supported methods of the service Maintenance. */
 export function maintenanceService({ host, members, keyspace, headerOf, idOf }: ClusterParts): Record<string, Method> {
+  const header = async (): Promise<Header> => headerOf((await keyspace.ask({ type: "size" })).revision);
   return {
+    /** There are no alarms: a full store refuses puts until keys are deleted. */
+    Alarm: unary(of.alarmRequest, of.alarmResponse, async () => ({ header: await header() })),
+    /** Deleted keys leave nothing to defragment. */
+    Defragment: unary(of.nothing, of.headerOnly, async () => ({ header: await header() })),
     MoveLeader: unary(of.moveLeaderRequest, of.headerOnly, async ({ targetID }) => {
       if (host.leader !== host.self) throw new EtcdError("notLeader");
       const target = (await members.members()).find(({ id }) => idOf(id) === targetID);
       if (target === undefined || target.role !== "voter") throw new EtcdError("badTransferee");
       if (target.id !== host.self) await members.transfer(target.id);
-      const { revision } = await keyspace.ask({ type: "size" });
-      return { header: headerOf(revision) };
+      return { header: await header() };
     }),
     Status: unary(of.nothing, of.statusResponse, async () => {
       const [{ revision, bytes }, { revision: index }, list] = await Promise.all([
@@ -159,3 +163,10 @@ export function maintenanceService({ host, members, keyspace, headerOf, idOf }: 
     }),
   };
 }
+
+/** Returns the methods of the service Auth that clients call before anything else. There are no users or roles. */
+export const authService = (): Record<string, Method> => ({
+  Authenticate: unary(of.authenticateRequest, of.authenticateResponse, () =>
+    Promise.reject(new EtcdError("authNotEnabled")),
+  ),
+});

@@ -44,6 +44,7 @@ const known = {
   electionNotLeader: [UNKNOWN, "election: not leader"],
   electionNoLeader: [UNKNOWN, "election: no leader"],
   noLeaderKey: [UNKNOWN, '"leader" field must be provided'],
+  authNotEnabled: [FAILED_PRECONDITION, "authentication is not enabled"],
   stopped: [UNAVAILABLE, "server stopped"],
   timedOut: [UNAVAILABLE, "request timed out"],
 } as const satisfies Record<KeyspaceErrorCode, readonly [number, string]> & Record<string, readonly [number, string]>;

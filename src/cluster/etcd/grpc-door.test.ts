@@ -15,6 +15,7 @@ import { bidirectional, type Duplex, type GrpcDoor, serveGrpc, unary } from "./g
 import { bytes, message, number } from "./protobuf.ts";
 
 const text = message({ value: bytes(1), times: number(2) });
+const PLACE = { host: "127.0.0.1", port: 0 };
 const EMPTY = Buffer.alloc(0);
 const identity = (buffer: Buffer): Buffer => buffer;
 
@@ -82,12 +83,8 @@ async function served(limits: Partial<DoorLimits> = {}) {
   const leadership = new KnownLeader();
   const ended: string[] = [];
   const room = new DoorRoom(counts, log, { connections: 10, calls: 10, unreadBytes: 1_048_576, ...limits });
-  door = await serveGrpc(
-    { host: "127.0.0.1", port: 0 },
-    { "test.Text": { Repeat: repeat, Wait: wait, Stream: stream, Stay: stay, Refuse: refuse } },
-    room,
-    leadership,
-  );
+  const services = { "test.Text": { Repeat: repeat, Wait: wait, Stream: stream, Stay: stay, Refuse: refuse } };
+  door = await serveGrpc(PLACE, { services, room, leadership, onHttp1: (socket) => socket.destroy() });
   return { counts, said, waiting, given, streams, leadership, ended };
 }
 
@@ -321,7 +318,8 @@ test("names an address that is in use", async () => {
     newCounts().etcd,
     createLog(() => {}),
   );
-  await expect(serveGrpc({ host: "127.0.0.1", port: door.port }, {}, room, new KnownLeader())).rejects.toThrow(
+  const options = { services: {}, room, leadership: new KnownLeader(), onHttp1: () => {} };
+  await expect(serveGrpc({ ...PLACE, port: door.port }, options)).rejects.toThrow(
     `cannot listen on 127.0.0.1:${door.port} for etcd's API: the address is in use`,
   );
 });

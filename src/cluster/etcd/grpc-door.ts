@@ -4,8 +4,10 @@
  */
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from "node:net";
 import { Readable } from "node:stream";
+import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 import type * as Grpc from "@grpc/grpc-js";
 import { cannotListen } from "../../runtime/cannot-listen.ts";
+import type { Pems } from "../../runtime/certificate-files.ts";
 import type { HostPort } from "../../runtime/host-port.ts";
 import { optionalPackage } from "../../runtime/optional-package.ts";
 import type { DoorRoom, Place } from "./door-room.ts";
@@ -80,23 +82,38 @@ export type Services = Readonly<Record<string, Readonly<Record<string, Method>>>
 
 export interface GrpcDoor {
   readonly port: number;
+  /** Uses the given certificates for new connections. Open connections are not affected. */
+  renew(tls: Pems): void;
   close(): Promise<void>;
 }
 
 /** etcd's request size limit, plus some room for the rest of the message. */
-const MAX_REQUEST_BYTES = 1_572_864 + 524_288;
+export const MAX_REQUEST_BYTES = 1_572_864 + 524_288;
 /** The maximum number of streams per connection. */
 const MAX_STREAMS = 1_000;
 /** How many unread bytes a stream may have before the next message must wait. */
 const MAX_UNREAD_OF_STREAM = 262_144;
 const UNKNOWN = 2;
 
+/** The start of an HTTP/2 connection, which no HTTP/1 request begins with (RFC 9113 §3.4). */
+const HTTP_2 = "PRI";
+/** How long a connection may take to show which protocol it uses. */
+const PREFACE_MS = 10_000;
+
+export interface GrpcDoorOptions {
+  readonly services: Services;
+  readonly room: DoorRoom;
+  readonly leadership: Pick<Leadership, "require" | "follow">;
+  /** The certificates. With `ca`, callers must present a certificate of that authority. Null or absent: no TLS. */
+  readonly tls?: Pems | null;
+  /** Handles connections that use HTTP/1. */
+  onHttp1(socket: Socket): void;
+}
+
 /** @throws UsageError `no-library`; EnvironmentError if it cannot listen */
 export async function serveGrpc(
   address: HostPort,
-  services: Services,
-  room: DoorRoom,
-  leadership: Pick<Leadership, "require" | "follow">,
+  { services, room, leadership, tls = null, onHttp1 }: GrpcDoorOptions,
 ): Promise<GrpcDoor> {
   const grpc = await library();
   const server = new grpc.Server({
@@ -124,20 +141,22 @@ export async function serveGrpc(
   }
   const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
   const sockets = new Set<Socket>();
-  const net = createServer({ noDelay: true }, (socket) => {
+  const accept = (socket: Socket): void => {
     sockets.add(socket);
     room.counts.connected = sockets.size;
     socket.once("close", () => {
       sockets.delete(socket);
       room.counts.connected = sockets.size;
     });
-    connections.injectConnection(socket);
-  });
+    afterPreface(socket, (isHttp2) => (isHttp2 ? connections.injectConnection(socket) : onHttp1(socket)));
+  };
+  const net = tls === null ? createServer({ noDelay: true }, accept) : createTlsServer(tlsOptions(tls), accept);
   net.maxConnections = room.limits.connections;
   net.on("drop", () => room.noConnection());
   const port = await listening(net, address);
   return {
     port,
+    renew: (pems) => void ("setSecureContext" in net && net.setSecureContext({ ...pems })),
     async close() {
       const closed = new Promise((resolve) => net.close(resolve));
       server.forceShutdown();
@@ -145,6 +164,33 @@ export async function serveGrpc(
       await closed;
     },
   };
+}
+
+/** As etcd with `--client-cert-auth`: a caller without a certificate of the authority is refused in the handshake. */
+const tlsOptions = (pems: Pems): TlsOptions => ({
+  ...pems,
+  noDelay: true,
+  requestCert: pems.ca !== undefined,
+  rejectUnauthorized: pems.ca !== undefined,
+  ALPNProtocols: ["h2", "http/1.1"],
+  handshakeTimeout: PREFACE_MS,
+});
+
+/** Waits for the first bytes of a connection, which show whether it uses HTTP/2. They remain in the socket. */
+function afterPreface(socket: Socket, begin: (isHttp2: boolean) => void): void {
+  let seen = Buffer.alloc(0);
+  const look = (bytes: Buffer): void => {
+    seen = Buffer.concat([seen, bytes]);
+    const start = seen.toString("latin1", 0, HTTP_2.length);
+    if (start !== HTTP_2 && HTTP_2.startsWith(start)) return;
+    socket.off("data", look).off("error", ignore).off("timeout", late).setTimeout(0);
+    socket.pause();
+    socket.unshift(seen);
+    begin(start === HTTP_2);
+  };
+  const ignore = (): void => {};
+  const late = (): void => void socket.destroy();
+  socket.on("data", look).on("error", ignore).on("timeout", late).setTimeout(PREFACE_MS);
 }
 
 const library = (): Promise<typeof Grpc> =>
@@ -281,7 +327,8 @@ const answeredStream =
     void serve();
   };
 
-function statusOf(error: unknown): Status {
+/** Returns the gRPC code and text of an error. */
+export function statusOf(error: unknown): Status {
   if (error instanceof EtcdError) return { code: error.code, details: error.details };
   return { code: UNKNOWN, details: `coterie: ${error instanceof Error ? error.message : String(error)}` };
 }

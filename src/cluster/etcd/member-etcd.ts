@@ -3,11 +3,12 @@ import { createHash } from "node:crypto";
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { ETCD_ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
-import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../../runtime/host-port.ts";
+import { type Pems, readPems } from "../../runtime/certificate-files.ts";
+import { formatHostPort, type HostPort, isLoopback, isWildcard, parseHostPort } from "../../runtime/host-port.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { EtcdCounts } from "../../runtime/metrics.ts";
 import { announce } from "../clients/announce.ts";
-import type { JoinOptions } from "../services/api.ts";
+import type { EtcdOptions, JoinOptions } from "../services/api.ts";
 import type { ClusterMembers } from "../services/cluster-api.ts";
 import type { Door } from "../services/state/doors.ts";
 import type { SharedState } from "../services/state/shared-state.ts";
@@ -15,18 +16,44 @@ import type { KeyspaceClient } from "./keyspace-client.ts";
 import type { HeaderOf } from "./kv-service.ts";
 import type { LeaseClock } from "./lease-clock.ts";
 
-/** @throws UsageError that names the field */
-export function etcdPlaceOf({ etcd, dataDir }: JoinOptions): HostPort | null {
+/** Where a member serves etcd's API. */
+interface EtcdPlace {
+  readonly address: HostPort;
+  /** The host to announce to clients. */
+  readonly host: string;
+  /** The paths of the certificate files. Null: no TLS. */
+  readonly tls: Pems | null;
+}
+
+/**
+ * Returns the address at which the member serves etcd's API, or null if it does not. If that is not a loopback address,
+ * callers must have certificates, unless TLS is explicitly off.
+ * @throws UsageError that names the field
+ */
+export function etcdPlaceOf({ id, members, etcd, dataDir }: JoinOptions): EtcdPlace | null {
   if (etcd === undefined) return null;
-  const address = parseHostPort(etcd);
-  if (address === null) throw refusal(unexpected("etcd", "host:port", etcd));
+  const { listen, tls }: EtcdOptions = typeof etcd === "string" ? { listen: etcd } : etcd;
+  const name = `${typeof etcd === "string" ? "etcd" : "etcd.listen"} of join()`;
+  const address = parseHostPort(listen);
+  if (address === null) throw refusal(unexpected(name, "host:port", listen));
   if (dataDir === undefined)
     throw refusal(
-      `${unexpected("etcd", "absent without a dataDir", etcd)}: shared state is stored in a journal, so set dataDir`,
+      `${unexpected(name, "absent without a dataDir", listen)}: shared state is stored in a journal, so set dataDir`,
     );
-  if (!isLoopback(address.host))
-    throw refusal(`${unexpected("etcd", "a loopback address", etcd)}: its clients do not authenticate`);
-  return address;
+  const isProven = tls === "off" || tls?.ca !== undefined;
+  if (!isLoopback(address.host) && !isProven) {
+    const wanted = unexpected(name, "a loopback address", formatHostPort(address));
+    const remedy = `set etcd: { listen, tls: { cert, key, ca } }, or tls: "off" on a trusted network`;
+    throw refusal(`${wanted}: to serve a network, ${remedy}`);
+  }
+  const own = parseHostPort(members[id] ?? "")?.host ?? address.host;
+  const host = isWildcard(address.host) ? own : address.host;
+  return { address, host, tls: tls === "off" || tls === undefined ? null : tls };
+}
+
+export interface EtcdDoor extends Door {
+  /** Uses the given certificates for new connections. */
+  renew(tls: Pems): void;
 }
 
 /** The parts of a member that its etcd server uses. */
@@ -46,14 +73,15 @@ export interface EtcdOfMember {
  * @throws EnvironmentError if the server cannot listen
  */
 export async function serveEtcdOf(
-  address: HostPort,
+  { address, host: shownHost, tls }: EtcdPlace,
   { id, cluster, state, members, keyspace, leases, counts, log }: EtcdOfMember,
-): Promise<Door> {
+): Promise<EtcdDoor> {
   const { serveGrpc } = await import("./grpc-door.ts");
   const { DoorRoom } = await import("./door-room.ts");
   const { kvService } = await import("./kv-service.ts");
   const { leaseService } = await import("./lease-service.ts");
-  const { clusterService, maintenanceService } = await import("./cluster-service.ts");
+  const { API_VERSION, authService, clusterService, maintenanceService } = await import("./cluster-service.ts");
+  const { Gateway } = await import("./gateway.ts");
   const { electionService, lockService } = await import("./lock-service.ts");
   const { Leadership } = await import("./leadership.ts");
   const { Watches } = await import("./watches.ts");
@@ -76,13 +104,18 @@ export async function serveEtcdOf(
     "v3electionpb.Election": electionService(keyspace, headerOf),
     "etcdserverpb.Cluster": clusterService(parts),
     "etcdserverpb.Maintenance": maintenanceService(parts),
+    "etcdserverpb.Auth": authService(),
   };
   const leadership = new Leadership(host);
-  const door = await serveGrpc(address, services, new DoorRoom(counts, log), leadership);
-  const url = `http://${formatHostPort({ host: address.host, port: door.port })}`;
+  const served = { services, room: new DoorRoom(counts, log), leadership };
+  const gateway = new Gateway({ ...served, version: API_VERSION });
+  const pems = tls === null ? null : await readPems(tls, id);
+  const door = await serveGrpc(address, { ...served, tls: pems, onHttp1: (socket) => gateway.accept(socket) });
+  const url = `${pems === null ? "http" : "https"}://${formatHostPort({ host: shownHost, port: door.port })}`;
   announce(host, ETCD_ENDPOINTS, url);
   return {
     url,
+    renew: (material) => door.renew(material),
     async close() {
       watches.close();
       leadership.close();

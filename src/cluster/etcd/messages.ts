@@ -29,8 +29,8 @@ export const rangeRequest = message({
   range_end: bytes(2),
   limit: number(3),
   revision: number(4),
-  sort_order: code(5),
-  sort_target: code(6),
+  sort_order: code(5, ["NONE", "ASCEND", "DESCEND"]),
+  sort_target: code(6, ["KEY", "VERSION", "CREATE", "MOD", "VALUE"]),
   serializable: bool(7),
   keys_only: bool(8),
   count_only: bool(9),
@@ -68,8 +68,8 @@ export interface WireTxn {
 }
 
 export const compare = message({
-  result: code(1),
-  target: code(2),
+  result: code(1, ["EQUAL", "GREATER", "LESS", "NOT_EQUAL"]),
+  target: code(2, ["VERSION", "CREATE", "MOD", "VALUE", "LEASE"]),
   key: bytes(3),
   version: number(4),
   create_revision: number(5),
@@ -127,7 +127,7 @@ export const watchCreateRequest = message({
   range_end: bytes(2),
   start_revision: number(3),
   progress_notify: bool(4),
-  filters: list(code(5)),
+  filters: list(code(5, ["NOPUT", "NODELETE"])),
   prev_kv: bool(6),
   watch_id: number(7),
   fragment: bool(8),
@@ -139,7 +139,11 @@ export const watchRequest = message({
   cancel_request: part(2, () => watchCancelRequest),
   progress_request: part(3, () => empty),
 });
-const event = message({ type: code(1), kv: part(2, () => keyValue), prev_kv: part(3, () => keyValue) });
+const event = message({
+  type: code(1, ["PUT", "DELETE"]),
+  kv: part(2, () => keyValue),
+  prev_kv: part(3, () => keyValue),
+});
 export const watchResponse = message({
   header,
   watch_id: number(2),
@@ -198,6 +202,18 @@ export const statusResponse = message({
   dbSizeInUse: number(9),
   isLearner: bool(10),
 });
+
+const alarms = ["NONE", "NOSPACE", "CORRUPT"];
+const alarm = message({ memberID: unsignedId(1), alarm: code(2, alarms) });
+export const alarmRequest = message({
+  action: code(1, ["GET", "ACTIVATE", "DEACTIVATE"]),
+  memberID: unsignedId(2),
+  alarm: code(3, alarms),
+});
+export const alarmResponse = message({ header, alarms: list(part(2, () => alarm)) });
+
+export const authenticateRequest = message({ name: string(1), password: string(2) });
+export const authenticateResponse = message({ header, token: string(2) });
 
 export const lockRequest = message({ name: bytes(1), lease: id(2) });
 export const lockResponse = message({ header, key: bytes(2) });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bool, bytes, code, id, list, type Message, message, number, part, string, unsignedId } from "./protobuf.ts";
 
-const inner = message({ name: string(1), codes: list(code(2)) });
+const inner = message({ name: string(1), codes: list(code(2, ["NO", "YES"])) });
 const outer = message({
   key: bytes(1),
   count: number(2),

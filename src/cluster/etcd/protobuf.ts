@@ -13,16 +13,19 @@ type Kind = "bytes" | "string" | "bool" | "number" | "id" | "unsignedId" | "code
 export interface Field<T> {
   readonly number: number;
   readonly kind: Kind | (() => Message<unknown>);
+  /** The names of an enum's values, which JSON uses. */
+  readonly names?: readonly string[];
   readonly isList: boolean;
   /** The value used if the field is absent. */
   readonly absent: T;
 }
 
-type Fields = Readonly<Record<string, Field<unknown>>>;
+export type Fields = Readonly<Record<string, Field<unknown>>>;
 type Of<F extends Fields> = { -readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never };
 
 /** Encodes and decodes one kind of message. */
 export interface Message<T> {
+  readonly fields: Fields;
   encode(value: Partial<T>): Uint8Array;
   /** @throws RangeError if the bytes are not a valid message */
   decode(bytes: Uint8Array): T;
@@ -38,7 +41,11 @@ export const bool = scalar<boolean>("bool", false);
 export const number = scalar<number>("number", 0);
 export const id = scalar<string>("id", "0");
 export const unsignedId = scalar<string>("unsignedId", "0");
-export const code = scalar<number>("code", 0);
+/** Declares an enum. @param names the values' names, in order */
+export const code = (number: number, names: readonly string[]): Field<number> => ({
+  ...scalar<number>("code", 0)(number),
+  names,
+});
 /** Declares a field with a nested message. Its value is null if it is absent. */
 export const part = <T>(number: number, kind: () => Message<T>): Field<Partial<T> | null> => ({
   number,
@@ -50,7 +57,7 @@ export const part = <T>(number: number, kind: () => Message<T>): Field<Partial<T
 export const list = <T>(field: Field<T>): Field<Exclude<T, null>[]> => ({ ...field, isList: true, absent: [] });
 
 /** The maximum depth of nested messages. */
-const MAX_DEPTH = 32;
+export const MAX_DEPTH = 32;
 const VARINT = 0;
 const FIXED_64 = 1;
 const DELIMITED = 2;
@@ -61,6 +68,7 @@ export function message<F extends Fields>(fields: F): Message<Of<F>> {
   const named = Object.entries(fields);
   const byNumber = new Map(named.map(([name, field]) => [field.number, { name, field }]));
   const own = {
+    fields,
     encode(value: Partial<Of<F>>): Uint8Array {
       const parts: Uint8Array[] = [];
       for (const [name, field] of named) encodeField(parts, field, value[name as keyof F]);

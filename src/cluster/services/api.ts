@@ -63,8 +63,10 @@ export interface JoinOptions {
    * loopback, pass `ClientsOptions`. Default: none.
    */
   readonly clients?: string | ClientsOptions | undefined;
-  /** The loopback `host:port` that serves etcd's API v3 over gRPC. See docs/guide/etcd-api.md. Default: none. */
-  readonly etcd?: string | undefined;
+  /**
+   * The `host:port` that serves etcd's API v3, or that and the certificates. See docs/guide/etcd-api.md. Default: none.
+   */
+  readonly etcd?: string | EtcdOptions | undefined;
   /**
    * A prom-client `Registry` for the member's metrics, which are removed when the member leaves. Members must not share
    * a registry. docs/reference/metrics.md lists the metrics. Default: none; only `/metrics` on the admin address shows
@@ -118,6 +120,18 @@ export interface ClientsOptions {
    * address.
    */
   readonly origins?: readonly string[] | undefined;
+}
+
+/** The address of etcd's API, and its certificates. */
+export interface EtcdOptions {
+  /** The `host:port`. `tls` is required unless it is a loopback address. */
+  readonly listen: string;
+  /**
+   * Paths to PEM files. `{id}` in a path is replaced by the id. With `ca`, callers must present a certificate signed by
+   * that authority; without it, the address must be a loopback address. `"off"` disables TLS; use it only on a trusted
+   * network, because every caller may then read and write.
+   */
+  readonly tls?: "off" | { readonly cert: string; readonly key: string; readonly ca?: string } | undefined;
 }
 
 /** The address of the admin pages, and access to them. */

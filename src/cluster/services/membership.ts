@@ -12,7 +12,7 @@ import type { GroupIdentity } from "../../runtime/transport/identity.ts";
 import type { Limits } from "../../runtime/transport/limits.ts";
 import { settlePlace, type UdpPlace } from "../../runtime/transport/udp-place.ts";
 import { type ClusterPlaces, parsePlaces } from "../config.ts";
-import type { AdminOptions, ClientsOptions, JoinOptions, MulticastPlace, ServiceLimits } from "./api.ts";
+import type { AdminOptions, ClientsOptions, EtcdOptions, JoinOptions, MulticastPlace, ServiceLimits } from "./api.ts";
 import type { KnownMembers } from "./known-members.ts";
 import * as may from "./known-options.ts";
 import { type Rules, refusedIn, requireOptions } from "./known-options.ts";
@@ -82,7 +82,10 @@ const known: Rules<JoinOptions> = {
     wanted: '"host:port" or an object with listen',
     accepts: (value) => typeof value === "string" || may.fields.accepts(value),
   },
-  etcd: may.text,
+  etcd: {
+    wanted: '"host:port" or an object with listen',
+    accepts: (value) => typeof value === "string" || may.fields.accepts(value),
+  },
   signal: may.signal,
   timing: { wanted: `one of ${timings.join(", ")}`, accepts: (value) => timings.includes(value as Timing) },
   faultInjector: may.flag,
@@ -103,6 +106,7 @@ const knownAdminTls: Rules<Exclude<AdminOptions["tls"], "off" | undefined>> = {
   key: may.needed(path),
   ca: path,
 };
+const knownEtcd: Rules<EtcdOptions> = { listen: may.needed(may.text), tls: knownAdmin.tls };
 const knownClients: Rules<ClientsOptions> = {
   listen: may.needed(may.text),
   url: may.text,
@@ -137,13 +141,16 @@ const knownPlace: Rules<MulticastPlace> = {
  */
 export function requireJoinOptions(options: unknown): asserts options is JoinOptions {
   requireOptions<JoinOptions>(CALL, options, known);
-  const { tls, admin, clients, limits, multicast } = options as JoinOptions;
+  const { tls, admin, clients, etcd, limits, multicast } = options as JoinOptions;
   requireWayIn(options as JoinOptions);
   if (typeof tls === "object") requireOptions(CALL, tls, knownTls, "tls");
   if (typeof admin === "object") requireOptions(CALL, admin, knownAdmin, "admin");
   if (typeof admin === "object" && typeof admin.tls === "object")
     requireOptions(CALL, admin.tls, knownAdminTls, "admin.tls");
   if (typeof clients === "object") requireOptions(CALL, clients, knownClients, "clients");
+  if (typeof etcd === "object") requireOptions(CALL, etcd, knownEtcd, "etcd");
+  if (typeof etcd === "object" && typeof etcd.tls === "object")
+    requireOptions(CALL, etcd.tls, knownAdminTls, "etcd.tls");
   if (typeof clients === "object" && typeof clients.tls === "object")
     requireOptions(CALL, clients.tls, knownAdminTls, "clients.tls");
   if (limits !== undefined) requireOptions(CALL, limits, knownLimits, "limits");

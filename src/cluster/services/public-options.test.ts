@@ -48,6 +48,7 @@ const calls: Record<string, { make(options: unknown): unknown; wrong: Readonly<R
         limits: noObject,
         log: [...noObject, {}, { info() {}, warn() {} }, { info: 1, warn: 2, error: 3 }],
         admin: [5, null, {}, "", "nowhere", "10.0.0.1:80"],
+        etcd: [5, null, {}, "", "nowhere", "10.0.0.1:80"],
         registry: [...noObject, {}, { registerMetric() {} }, { registerMetric: 1, removeSingleMetric: 2 }],
         multicast: [...noObject, {}, { group: "239.1.1.1", port: "5", interface: "127.0.0.1" }],
         signal: noSignal,

@@ -240,19 +240,17 @@ export class EngineServer implements Served {
 
   #all(): number[] {
     const pid = this.#process?.pid;
-    if (pid === undefined) return [];
-    try {
-      const children = execFileSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" });
-      return [
-        pid,
-        ...children
-          .split("\n")
-          .map(Number)
-          .filter((each) => each > 0),
-      ];
-    } catch {
-      return [pid]; // The process has no children.
-    }
+    return pid === undefined ? [] : withChildren(pid);
+  }
+}
+
+/** Returns the ids of a process and its children. */
+export function withChildren(pid: number): number[] {
+  try {
+    const children = execFileSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" });
+    return [pid, ...children.split("\n").map(Number)].filter((each) => each > 0);
+  } catch {
+    return [pid]; // The process has no children.
   }
 }
 
@@ -263,7 +261,7 @@ function copyFolder(from: string, to: string): void {
 }
 
 /** Returns the ids of the account, or an empty object if the tests do not run as root. */
-function ownerOf(user: string): { uid?: number; gid?: number } {
+export function ownerOf(user: string): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string): number => Number(execFileSync("id", [flag, user], { encoding: "utf8" }));
   return { uid: id("-u"), gid: id("-g") };
