@@ -46,6 +46,7 @@ export const fragments: readonly Fragment[] = [
     given: `import type { Channel } from "coterie";\ndeclare const room: Channel<string>;\n`,
   },
   { page: "docs/guide/clients.md", begins: 'import { connect } from "coterie"' },
+  { page: "docs/guide/etcd-api.md", begins: "const member = await join({", given: 'import { join } from "coterie";\n' },
   {
     page: "docs/guide/engines.md",
     begins: 'import { join } from "coterie"',

@@ -171,9 +171,7 @@ test("unsupported requests are named", async () => {
   const file = join(members.folder, "a.snapshot");
   for (const [words, method] of [
     [["snapshot", "save", file], "Maintenance/Snapshot"],
-    [["defrag"], "Maintenance/Defragment"],
     [["endpoint", "hashkv"], "Maintenance/HashKV"],
-    [["alarm", "list"], "Maintenance/Alarm"],
     [["auth", "enable"], "Auth/AuthEnable"],
     [["user", "list"], "Auth/UserList"],
     [["role", "list"], "Auth/RoleList"],
@@ -184,6 +182,12 @@ test("unsupported requests are named", async () => {
       `code = Unimplemented desc = The server does not implement the method /etcdserverpb.${method}`,
     );
   }
+});
+
+test("there are no alarms, and nothing to defragment", async () => {
+  const [door] = doors.values() as Iterable<string> as [string];
+  expect(await done(door, "alarm", "list")).toBe("");
+  expect(await done(door, "defrag")).toBe(`Finished defragmenting etcd member[${door}]`);
 });
 
 test("client requests are counted on /metrics", async () => {
