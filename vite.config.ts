@@ -9,8 +9,12 @@ const { exports, bin } = JSON.parse(readFileSync(new URL("package.json", import.
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
   readonly bin: Readonly<Record<string, string>>;
 };
-/** Scripts that a command starts in a thread or a process of its own. */
-const scripts = ["dist/cli/experiments/worker.js", "dist/cli/supervisor/supervisor-process.js"];
+/** Scripts that a command starts in a thread or a process of its own, and the platform, which tests slow down. */
+const scripts = [
+  "dist/cli/experiments/worker.js",
+  "dist/cli/supervisor/supervisor-process.js",
+  "dist/runtime/platform/real.js",
+];
 const built = [
   ...Object.values(exports).flatMap((target) => (typeof target === "string" ? [] : [target.default])),
   ...Object.values(bin),

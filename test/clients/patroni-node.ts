@@ -87,7 +87,7 @@ export class PatroniNode {
     const server = this.#server;
     if (server === null) return;
     const all = withChildren(server); // A child would finish its work if only the server were killed.
-    for (const pid of all) process.kill(pid, "SIGKILL");
+    for (const pid of all) kill(pid);
     while (all.some(isRunning)) await sleep(5);
   }
 
@@ -119,6 +119,14 @@ export class PatroniNode {
     );
     const own = cluster?.members?.find(({ name }) => name === this.name);
     return own === undefined ? null : `${own.role} ${own.state}`;
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // The process has ended.
   }
 }
 

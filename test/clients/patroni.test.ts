@@ -34,8 +34,8 @@ beforeAll(async () => {
   for (const node of nodes) node.start();
 });
 afterAll(async () => {
-  for (const node of nodes) await node.kill();
   await endAll();
+  for (const node of nodes) await node.kill();
   members?.remove();
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
 });
