@@ -6,6 +6,7 @@
  * lock at once, or a stale write had been accepted, the count would be too low.
  */
 import { guard, StaleToken } from "../../src/index.ts";
+import { PATIENCE_MS } from "../patience.ts";
 
 export const SESSION_MS = 3_000;
 
@@ -73,9 +74,9 @@ const inside = (counting: Counting): Promise<() => void> =>
   });
 
 export async function eventually({ now, sleep }: Time, what: string, isSo: () => boolean): Promise<void> {
-  const until = now() + 90_000;
+  const until = now() + PATIENCE_MS;
   while (!isSo()) {
-    if (now() > until) throw new Error(`${what}: not in 90 s`);
+    if (now() > until) throw new Error(`${what}: not in ${PATIENCE_MS} ms`);
     await sleep(20);
   }
 }
