@@ -244,7 +244,7 @@ describe("with certificates", () => {
     });
   const pem = Buffer.from;
 
-  test("both protocols take callers with a certificate of the authority, and nobody else", async () => {
+  test("both protocols accept only callers with a certificate of the authority", async () => {
     await served(await ca.issue(...names));
     const stranger = await (await authority("others")).issue("client");
     expect(await version(client)).toBe('{"etcdserver":"3.4.31","etcdcluster":"3.4.0"}');

@@ -144,7 +144,7 @@ export class Gateway {
 /** One request and its response. */
 class Exchange {
   readonly #controller = new AbortController();
-  /** Called once the client has read what was written, or has gone. */
+  /** Called when the client has read the pending data or has disconnected. */
   #goOn = (): void => {};
   #hasFailed = false;
 
@@ -222,14 +222,9 @@ class Exchange {
       }
     };
     const body = this.request.iterator({ destroyOnReturn: false });
-    try {
-      for await (const bytes of body) for (const text of objects.take(bytes as Buffer)) yield decoded(text);
-      const rest = objects.rest();
-      if (rest !== "") yield decoded(rest);
-    } catch (error) {
-      if (error instanceof RangeError) throw this.#malformed(error);
-      throw error;
-    }
+    for await (const bytes of body) for (const text of objects.take(bytes as Buffer)) yield decoded(text);
+    const rest = objects.rest();
+    if (rest !== "") yield decoded(rest);
   }
 
   #malformed(error: unknown): Malformed {

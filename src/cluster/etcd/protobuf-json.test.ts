@@ -70,7 +70,7 @@ test("refuses messages that are nested too deep", () => {
   expect(() => fromJson(of.txnRequest, `{"a":${"[".repeat(1_000_000)}`)).toThrow(RangeError);
 });
 
-test("what is written is read back", () => {
+test("reading returns the message that was written", () => {
   const keyValue = fc.record({
     key: fc.string({ unit: fc.integer({ min: 0, max: 255 }).map((byte) => String.fromCharCode(byte)) }),
     create_revision: fc.maxSafeNat(),

@@ -1,12 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { answerQuestion, applyCommand } from "./commands.ts";
+import { codeOf, HISTORY, keyspace, ROOM } from "../../../../test/protocols/service/one-keyspace.ts";
+import { applyCommand } from "./commands.ts";
 import { deleteOf, putOf, rangeOf, txnOf } from "./new-requests.ts";
-import { bound, emptyKeyspace, enterLease, type Keyspace, leaseOf, putKey } from "./store.ts";
+import { bound, emptyKeyspace, enterLease, leaseOf, putKey } from "./store.ts";
 import { lookUp } from "./table.ts";
-import type { Compare, KeyspaceCommand, KeyspaceQuestion, KeyspaceResponse, RangeRequest } from "./vocabulary.ts";
-
-const ROOM = 1_000_000;
-const HISTORY = 1_000_000;
+import type { Compare, KeyspaceQuestion, KeyspaceResponse } from "./vocabulary.ts";
 
 /** Returns a question for events, which covers all keys unless an interval is given. */
 const eventsOf = (from: number, maxBytes = 1_000, key = "\0", end = "\0"): KeyspaceQuestion => ({
@@ -16,28 +14,6 @@ const eventsOf = (from: number, maxBytes = 1_000, key = "\0", end = "\0"): Keysp
   key,
   end,
 });
-
-function keyspace() {
-  const space = emptyKeyspace();
-  return {
-    space,
-    does(command: KeyspaceCommand, room = ROOM): KeyspaceResponse {
-      const { response } = applyCommand(space, command, room);
-      bound(space, HISTORY);
-      return response;
-    },
-    applies: (command: KeyspaceCommand) => applyCommand(space, command, ROOM),
-    finds: (question: KeyspaceQuestion): KeyspaceResponse => answerQuestion(space, question),
-    values: (request: RangeRequest): string[] => valuesIn(space, request),
-  };
-}
-
-function valuesIn(space: Keyspace, request: RangeRequest): string[] {
-  const response = answerQuestion(space, request);
-  return response.type === "range" ? response.kvs.map(({ key, value }) => `${key}=${value}`) : [codeOf(response)];
-}
-
-const codeOf = (response: KeyspaceResponse): string => (response.type === "refused" ? response.code : response.type);
 
 describe("a keyspace", () => {
   it("starts at revision 1, and each change takes the next one", () => {

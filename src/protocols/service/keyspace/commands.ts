@@ -48,10 +48,7 @@ const MAX_TTL = 9_000_000_000;
  */
 export const MAX_RESPONSE_BYTES = 16 * 1_048_576;
 
-/**
- * The maximum number of entries and changes that a transaction may visit, in all its ranges together. It takes about
- * half a second.
- */
+/** The maximum number of entries and changes that a transaction may visit, in all its ranges together. */
 const MAX_VISITS = 4_000_000;
 
 /** The response to a command and the change that it made. */

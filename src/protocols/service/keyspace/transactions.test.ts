@@ -1,40 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { answerQuestion, applyCommand } from "./commands.ts";
+import { codeOf, keyspace } from "../../../../test/protocols/service/one-keyspace.ts";
 import { deleteOf, putOf, rangeOf, txnOf } from "./new-requests.ts";
-import { bound, emptyKeyspace, type Keyspace, putKey } from "./store.ts";
-import type {
-  Compare,
-  KeyspaceCommand,
-  KeyspaceQuestion,
-  KeyspaceResponse,
-  RangeRequest,
-  RequestOp,
-} from "./vocabulary.ts";
-
-const ROOM = 1_000_000;
-const HISTORY = 1_000_000;
-
-function keyspace() {
-  const space = emptyKeyspace();
-  return {
-    space,
-    does(command: KeyspaceCommand, room = ROOM): KeyspaceResponse {
-      const { response } = applyCommand(space, command, room);
-      bound(space, HISTORY);
-      return response;
-    },
-    applies: (command: KeyspaceCommand) => applyCommand(space, command, ROOM),
-    finds: (question: KeyspaceQuestion): KeyspaceResponse => answerQuestion(space, question),
-    values: (request: RangeRequest): string[] => valuesIn(space, request),
-  };
-}
-
-function valuesIn(space: Keyspace, request: RangeRequest): string[] {
-  const response = answerQuestion(space, request);
-  return response.type === "range" ? response.kvs.map(({ key, value }) => `${key}=${value}`) : [codeOf(response)];
-}
-
-const codeOf = (response: KeyspaceResponse): string => (response.type === "refused" ? response.code : response.type);
+import { emptyKeyspace, putKey } from "./store.ts";
+import type { Compare, RangeRequest, RequestOp } from "./vocabulary.ts";
 
 describe("a transaction", () => {
   const where = { key: "a", end: "", result: "equal" } as const;
